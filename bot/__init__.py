@@ -1,0 +1,1 @@
+"""The edges: command line, web service, GitHub, Slack, worker, rendering."""

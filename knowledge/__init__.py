@@ -1,0 +1,1 @@
+"""What is known of distributed-training faults and the reasoning over it."""
