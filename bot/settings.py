@@ -1,0 +1,194 @@
+"""Every setting: the environment with the prefix DISTRIAGE_, checked when it is read.
+
+docs/operating.md lists them all; tests/bot/service/test_settings.py keeps that list complete.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Literal, Self
+
+from platformdirs import user_data_path
+from pydantic import Field, SecretStr, ValidationError, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from knowledge.errors import SettingsError
+
+PREFIX = "DISTRIAGE_"
+
+
+class Settings(BaseSettings):
+    """What an operator can set; each field is the variable DISTRIAGE_<NAME IN CAPITALS>.
+
+    An empty variable counts as unset. Build it with `load_settings` to get `SettingsError` with a remedy.
+    """
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, extra="ignore", frozen=True)
+
+    data_dir: Path = Field(
+        default_factory=lambda: user_data_path("distriage", appauthor=False),
+        description="folder of everything kept on disk: embedded PostgreSQL, caches, generated secrets",
+    )
+    database_url: SecretStr | None = Field(
+        default=None,
+        description="postgresql:// URL of the server that all workers share; unset = embedded PostgreSQL in "
+        "the data folder (one machine)",
+    )
+    model_dir: Path | None = Field(
+        default=None,
+        description="folder of the embedding model's files; unset = the installed model package",
+    )
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
+        default="INFO", description="least severe level that is logged"
+    )
+    admin_secret: SecretStr | None = Field(
+        default=None,
+        description="key that signs the admin page's links; unset = generated once in the data folder",
+    )
+    public_url: str = Field(
+        default="http://127.0.0.1:8000",
+        description="address under which people reach the service; printed in admin links",
+    )
+    worker_concurrency: int = Field(
+        default=4, ge=1, le=64, description="jobs that one worker process runs side by side"
+    )
+
+    github_webhook_secret: SecretStr | None = Field(
+        default=None,
+        description="webhook secret of the GitHub App; several, comma-separated, while rotating; unset = "
+        "every delivery is refused",
+    )
+    github_app_id: int | None = Field(default=None, gt=0, description="numeric id of the GitHub App")
+    github_private_key: SecretStr | None = Field(
+        default=None, description="private key of the GitHub App as PEM text (\\n may stand for a line break)"
+    )
+    github_private_key_file: Path | None = Field(
+        default=None, description="file with the private key of the GitHub App, instead of the text"
+    )
+    github_api_url: str = Field(
+        default="https://api.github.com",
+        description="root of the REST API; for GitHub Enterprise https://HOST/api/v3",
+    )
+
+    slack_signing_secret: SecretStr | None = Field(
+        default=None, description="signing secret of the Slack app; unset = Slack is off"
+    )
+    slack_bot_token: SecretStr | None = Field(
+        default=None, description="bot token (xoxb-...) of a Slack app installed in one workspace"
+    )
+    slack_client_id: str | None = Field(
+        default=None, description="client id of a Slack app that several workspaces install (OAuth)"
+    )
+    slack_client_secret: SecretStr | None = Field(
+        default=None, description="client secret that belongs to the Slack client id"
+    )
+    slack_token_key: SecretStr | None = Field(
+        default=None,
+        description="key that encrypts workspace tokens in the database; unset = generated once in the data "
+        "folder",
+    )
+
+    llm_base_url: str | None = Field(
+        default=None, description="OpenAI-compatible endpoint, e.g. http://127.0.0.1:11434/v1; unset = no LLM"
+    )
+    llm_api_key: SecretStr | None = Field(
+        default=None, description="key for the LLM endpoint; local servers need none"
+    )
+    llm_model: str | None = Field(default=None, description="name of the model at the LLM endpoint")
+    llm_timeout: float = Field(
+        default=15.0, gt=0, le=20, description="seconds one triage waits for the LLM at most"
+    )
+    llm_daily_budget: float | None = Field(
+        default=None,
+        ge=0,
+        description="US dollars a day; when they are spent the local answer goes out; unset = no limit",
+    )
+    llm_repository_daily_budget: float | None = Field(
+        default=None, ge=0, description="the same for each repository; unset = no limit of its own"
+    )
+    llm_concurrency: int = Field(default=2, ge=1, le=64, description="LLM calls side by side in one process")
+    llm_price_input: float = Field(default=0.0, ge=0, description="US dollars per million input tokens")
+    llm_price_output: float = Field(default=0.0, ge=0, description="US dollars per million output tokens")
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        if self.github_private_key and self.github_private_key_file:
+            raise ValueError(
+                "DISTRIAGE_GITHUB_PRIVATE_KEY and DISTRIAGE_GITHUB_PRIVATE_KEY_FILE are both set. "
+                "Unset one of them."
+            )
+        if bool(self.llm_base_url) != bool(self.llm_model):
+            raise ValueError(
+                "only one of DISTRIAGE_LLM_BASE_URL and DISTRIAGE_LLM_MODEL is set. "
+                "Set both, or neither to go without."
+            )
+        if bool(self.slack_client_id) != bool(self.slack_client_secret):
+            raise ValueError(
+                "only one of DISTRIAGE_SLACK_CLIENT_ID and DISTRIAGE_SLACK_CLIENT_SECRET is set. "
+                "Set both, or neither."
+            )
+        if self.slack_bot_token and self.slack_client_id:
+            raise ValueError(
+                "DISTRIAGE_SLACK_BOT_TOKEN and DISTRIAGE_SLACK_CLIENT_ID are both set. Keep the token for "
+                "one workspace, or the client for several."
+            )
+        return self
+
+    @cached_property
+    def webhook_secrets(self) -> tuple[bytes, ...]:
+        """The GitHub webhook secrets, in order, without blanks; empty = none configured."""
+        if self.github_webhook_secret is None:
+            return ()
+        parts = (part.strip() for part in self.github_webhook_secret.get_secret_value().split(","))
+        return tuple(part.encode() for part in parts if part)
+
+    def read_private_key(self) -> str | None:
+        """The GitHub App's private key as PEM text, from the variable or its file; None when not configured.
+
+        Raises `SettingsError` when the file cannot be read or holds no PEM key.
+        """
+        if self.github_private_key is not None:
+            text = self.github_private_key.get_secret_value().replace("\\n", "\n")
+        elif self.github_private_key_file is not None:
+            try:
+                text = self.github_private_key_file.read_text(encoding="ascii")
+            except (OSError, UnicodeDecodeError) as error:
+                raise SettingsError(
+                    f"The GitHub App's private key cannot be read: {error}.",
+                    "Point DISTRIAGE_GITHUB_PRIVATE_KEY_FILE to the .pem file from the App's page.",
+                ) from error
+        else:
+            return None
+        if "PRIVATE KEY-----" not in text:
+            raise SettingsError(
+                "The GitHub App's private key is not a PEM key.",
+                "Use the .pem file downloaded from the App's page, with its BEGIN and END lines.",
+            )
+        return text
+
+    @property
+    def missing_github(self) -> list[str]:
+        """Names of the variables that the GitHub App still needs; while any is missing nothing is written."""
+        missing = []
+        if not self.webhook_secrets:
+            missing.append("DISTRIAGE_GITHUB_WEBHOOK_SECRET")
+        if self.github_app_id is None:
+            missing.append("DISTRIAGE_GITHUB_APP_ID")
+        if self.github_private_key is None and self.github_private_key_file is None:
+            missing.append("DISTRIAGE_GITHUB_PRIVATE_KEY or DISTRIAGE_GITHUB_PRIVATE_KEY_FILE")
+        return missing
+
+
+def load_settings() -> Settings:
+    """Reads the environment; raises `SettingsError` that names the variable, never its value."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        if not first["loc"]:
+            problem = str(first["ctx"]["error"]) if "ctx" in first else first["msg"]
+            message, _, remedy = problem.partition(". ")
+            raise SettingsError(f"{message}.", remedy) from None
+        name = PREFIX + str(first["loc"][0]).upper()
+        raise SettingsError(f"{name}: {first['msg']}.", "docs/operating.md says what it may be.") from None
