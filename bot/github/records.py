@@ -1,0 +1,126 @@
+"""What the store keeps: plain values, none of which holds unredacted text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from knowledge.triage import AxisName, Triage
+
+
+@dataclass(frozen=True, slots=True)
+class RepoRef:
+    """A repository: `id` stays through renames, `full_name` is "owner/name" as last seen."""
+
+    id: int
+    full_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class IssueRef:
+    """An issue within an installation; its identity is (repo.id, number)."""
+
+    installation_id: int
+    repo: RepoRef
+    number: int
+
+    @property
+    def name(self) -> str:
+        """ "owner/name#12", the id of its report."""
+        return f"{self.repo.full_name}#{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class TriageRecord:
+    """A triage and what came of it; `would_post` is the gated comment, "" when nothing would be said."""
+
+    issue: IssueRef
+    input_hash: str
+    triage: Triage
+    mode: str
+    outcome: str
+    reason: str
+    would_post: str
+    would_label: tuple[str, ...]
+    at: datetime
+    title: str = ""
+    """Redacted, for the maintainers' page."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommentNote:
+    """What is known of the bot's comment on an issue.
+
+    `intended_at` is set before the first write and cleared once its id is known: a note with a time and no id
+    tells the next run that a comment may exist. `state`: deleted = a person removed it; dismissed = folded.
+    """
+
+    comment_id: int | None
+    intended_at: datetime | None
+    state: Literal["live", "dismissed", "deleted"] = "live"
+    explained: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LabelFact:
+    """A label was set (`added`) or removed by `by`; `by_us` when that was this bot."""
+
+    issue: IssueRef
+    label: str
+    added: bool
+    by: str
+    by_us: bool
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A case labelled by a person: the report (redacted), the labels given, who and when."""
+
+    issue: IssueRef
+    comment_id: int
+    by: str
+    at: datetime
+    labels: dict[AxisName, tuple[str, ...]]
+    title: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dismissal:
+    """Somebody found the bot's comment useless."""
+
+    issue: IssueRef
+    by: str
+    how: Literal["command", "reaction", "deleted"]
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """Of `posted` comments `dismissed` were found useless."""
+
+    posted: int
+    dismissed: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigCache:
+    """A repository's configuration: the last good text (None: never any), the ETag of what was last read."""
+
+    etag: str | None
+    good_text: str | None
+    error: str | None = None
+    """Why the file last read is not used; None when it is."""
+    noted_error: str | None = None
+    """The error the maintainers were last told of."""
+
+
+@dataclass(frozen=True, slots=True)
+class InstallationNote:
+    """An installation of the App and whether it may be used."""
+
+    id: int
+    account: str
+    state: Literal["active", "suspended", "deleted"]
