@@ -1,1 +1,1 @@
-"""The one gate in front of every write: text quoted safely on the way in, checked by a real parser on the way out."""
+"""The one gate in front of every write: safe quoting on the way in, a real parser on the way out."""

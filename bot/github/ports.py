@@ -252,7 +252,7 @@ class Store(Protocol):
         """Over the `last` comments posted since the repository was switched on: how many were dismissed."""
 
     def take_writes(self, installation_id: int, count: int, now: datetime) -> float:
-        """Take `count` writes from the budget of 80 a minute and 500 an hour, or say how many seconds to wait.
+        """Take `count` writes from the budget (80 a minute, 500 an hour), or say how many seconds to wait.
 
         0.0 = taken. https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api
         """
