@@ -1,0 +1,148 @@
+"""The parts of a webhook payload that matter, and what of it may be stored.
+
+Shapes: https://docs.github.com/webhooks/webhook-events-and-payloads
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from knowledge.redact import redact
+
+TEXT_LIMIT = 65_536
+"""Characters GitHub allows in an issue or comment; more never comes from there."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True, coerce_numbers_to_str=False)
+
+
+class Account(_Part):
+    """A user, bot or organisation."""
+
+    login: str
+    type: str | None = None
+
+    @property
+    def is_bot(self) -> bool:
+        """GitHub marks Apps by type; their logins end in [bot]."""
+        return self.type == "Bot" or self.login.endswith("[bot]")
+
+
+class Label(_Part):
+    """A label on an issue."""
+
+    name: str
+
+
+class IssuePart(_Part):
+    """The issue in a payload."""
+
+    number: int
+    title: str | None = None
+    body: str | None = None
+    user: Account | None = None
+    labels: list[Label] | None = None
+    state: str | None = None
+    locked: bool | None = None
+    pull_request: dict[str, Any] | None = None
+    created_at: datetime | None = None
+    comments: int | None = None
+
+
+class CommentPart(_Part):
+    """The comment in a payload."""
+
+    id: int
+    body: str | None = None
+    user: Account | None = None
+
+
+class Repository(_Part):
+    """A repository, in full or in the short form of installation events."""
+
+    id: int
+    full_name: str
+    archived: bool = False
+    disabled: bool = False
+
+
+class Installation(_Part):
+    """The installation a payload belongs to."""
+
+    id: int
+    account: Account | None = None
+
+
+class Payload(_Part):
+    """A payload, as far as it is read."""
+
+    action: str | None = None
+    installation: Installation | None = None
+    repository: Repository | None = None
+    sender: Account | None = None
+    issue: IssuePart | None = None
+    comment: CommentPart | None = None
+    label: Label | None = None
+    changes: dict[str, Any] = {}
+    repositories: list[Repository] | None = None
+    repositories_added: list[Repository] | None = None
+    repositories_removed: list[Repository] | None = None
+
+
+_KEPT: dict[str, Any] = {
+    "action": None,
+    "installation": {"id": None, "account": {"login": None, "type": None}},
+    "repository": {"id": None, "full_name": None, "archived": None, "disabled": None},
+    "sender": {"login": None, "type": None},
+    "issue": {
+        **dict.fromkeys(("number", "state", "locked", "created_at", "comments")),
+        "title": redact,
+        "body": redact,
+        "user": {"login": None, "type": None},
+        "labels": {"name": None},
+        "pull_request": {},
+    },
+    "comment": {"id": None, "body": redact, "user": {"login": None, "type": None}},
+    "label": {"name": None},
+    "changes": {"title": {}, "body": {}},
+    **dict.fromkeys(
+        ("repositories", "repositories_added", "repositories_removed"), {"id": None, "full_name": None}
+    ),
+}
+
+
+def storable(payload: dict[str, Any], keep_text: bool) -> dict[str, Any]:
+    """What of a payload may be stored: the fields that are read, in GitHub's own shape; never raises.
+
+    With App credentials (`keep_text` False) the text is read from GitHub when it is needed: of a comment only
+    "/triage" is kept when it begins so. Without them it is kept, redacted, at most `TEXT_LIMIT` characters each.
+    """
+    kept = _pick(payload, _KEPT, keep_text)
+    return kept if isinstance(kept, dict) else {}
+
+
+def _pick(value: Any, spec: Any, keep_text: bool) -> Any:
+    if isinstance(value, list):
+        return [_pick(item, spec, keep_text) for item in value]
+    if isinstance(spec, dict):
+        if not isinstance(value, dict):
+            return None
+        return {key: _pick(value[key], sub, keep_text) for key, sub in spec.items() if key in value}
+    if spec is redact:
+        return _text(value, keep_text)
+    return value if isinstance(value, str | int | float | bool) else None
+
+
+def _text(value: Any, keep_text: bool) -> str | None:
+    if not isinstance(value, str):
+        return None
+    if keep_text:
+        # PostgreSQL's text and JSON hold no NUL and no lone surrogate.
+        clean = value[:TEXT_LIMIT].replace("\0", "�").encode("utf-8", "replace").decode()
+        return redact(clean).text
+    first = value.lstrip()[:64].split("\n", 1)[0].split()
+    return "/triage" if first and first[0] == "/triage" else ""
