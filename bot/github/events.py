@@ -110,7 +110,7 @@ def lock(event: Event) -> str | None:
 
 
 def coalesces(event: Event) -> bool:
-    """Whether one waiting job of the issue may stand for several such events: the text is read afresh anyway."""
+    """Whether one waiting job of the issue may stand for several such events: it reads the text afresh."""
     return isinstance(event, IssueText)
 
 

@@ -93,6 +93,7 @@ class Payload(_Part):
     repositories_removed: list[Repository] | None = None
 
 
+_REPOSITORY = {"id": None, "full_name": None}
 _KEPT: dict[str, Any] = {
     "action": None,
     "installation": {"id": None, "account": {"login": None, "type": None}},
@@ -109,9 +110,9 @@ _KEPT: dict[str, Any] = {
     "comment": {"id": None, "body": redact, "user": {"login": None, "type": None}},
     "label": {"name": None},
     "changes": {"title": {}, "body": {}},
-    **dict.fromkeys(
-        ("repositories", "repositories_added", "repositories_removed"), {"id": None, "full_name": None}
-    ),
+    "repositories": _REPOSITORY,
+    "repositories_added": _REPOSITORY,
+    "repositories_removed": _REPOSITORY,
 }
 
 
@@ -119,7 +120,7 @@ def storable(payload: dict[str, Any], keep_text: bool) -> dict[str, Any]:
     """What of a payload may be stored: the fields that are read, in GitHub's own shape; never raises.
 
     With App credentials (`keep_text` False) the text is read from GitHub when it is needed: of a comment only
-    "/triage" is kept when it begins so. Without them it is kept, redacted, at most `TEXT_LIMIT` characters each.
+    "/triage" is kept when it begins so. Without them each text is kept, redacted, up to `TEXT_LIMIT`.
     """
     kept = _pick(payload, _KEPT, keep_text)
     return kept if isinstance(kept, dict) else {}
@@ -127,7 +128,8 @@ def storable(payload: dict[str, Any], keep_text: bool) -> dict[str, Any]:
 
 def _pick(value: Any, spec: Any, keep_text: bool) -> Any:
     if isinstance(value, list):
-        return [_pick(item, spec, keep_text) for item in value]
+        # A list within a list is nothing of GitHub's, and could be nested deeper than the stack.
+        return [_pick(item, spec, keep_text) for item in value if not isinstance(item, list)]
     if isinstance(spec, dict):
         if not isinstance(value, dict):
             return None
@@ -142,7 +144,8 @@ def _text(value: Any, keep_text: bool) -> str | None:
         return None
     if keep_text:
         # PostgreSQL's text and JSON hold no NUL and no lone surrogate.
-        clean = value[:TEXT_LIMIT].replace("\0", "�").encode("utf-8", "replace").decode()
-        return redact(clean).text
+        clean = value[: 2 * TEXT_LIMIT].replace("\0", "�").encode("utf-8", "replace").decode()
+        # Cut only afterwards, lest half a secret stays at the edge.
+        return redact(clean).text[:TEXT_LIMIT]
     first = value.lstrip()[:64].split("\n", 1)[0].split()
     return "/triage" if first and first[0] == "/triage" else ""

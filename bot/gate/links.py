@@ -1,0 +1,18 @@
+"""Which links may stand in a comment: those of the cases shown, and no others."""
+
+from __future__ import annotations
+
+import re2
+
+_GITHUB = re2.compile(
+    r"^https://(?:www\.)?github\.com/([A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+/(?:issues|pull|discussions)/[0-9]+)$"
+)
+
+LINK_HOST = "redirect.github.com"
+"""GitHub's own redirect: a link through it leaves no "mentioned this" mark on the issue it points to."""
+
+
+def case_link(url: str) -> str | None:
+    """The link to show for a case, None when its address is not that of a GitHub thread."""
+    match = _GITHUB.match(url)
+    return f"https://{LINK_HOST}/{match.group(1)}" if match else None

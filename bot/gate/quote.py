@@ -1,0 +1,83 @@
+"""Text that is not ours, made inert by one rule: it stands in code, within a fence longer than any it holds.
+
+In code GitHub resolves no mention, reference, link, image or HTML, so nothing has to be escaped away and what
+is quoted can be copied as it was. Secrets are redacted, invisible characters dropped, before quoting.
+"""
+
+from __future__ import annotations
+
+import re2
+
+from bot.gate.hazards import hazards, unseen
+from knowledge.redact import redact
+
+_RUNS = re2.compile("`+")
+_PLAIN = re2.compile(r"^[\pL\pN.,;:'\"()/%+=?’–—-]+$")
+_LIST_MARK = re2.compile(r"^([-+=]+|[0-9]+[.)])$")
+_CODE_WORD = re2.compile(r"`[^`]+`|[^\s`]+|`")
+
+
+def clean(text: str) -> str:
+    """The text redacted, line ends made "\\n", invisible characters dropped, tabs turned into four blanks."""
+    text = redact(text).text
+    for end in ("\r\n", "\r", "\u2028", "\u2029", "\x85", "\v", "\f"):
+        text = text.replace(end, "\n")
+    text = text.replace("\t", "    ")
+    return text if text.isascii() and text.isprintable() else "".join(c for c in text if not unseen(c))
+
+
+def shorten(text: str, limit: int) -> str:
+    """At most `limit` characters, the cut shown by an ellipsis."""
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+def code_span(text: str, limit: int = 200) -> str:
+    """One line of foreign text as inline code; "`-`" when nothing is left of it."""
+    line = shorten(" ".join(clean(text).split()), limit)
+    if not line:
+        return "`-`"
+    fence = "`" * (_longest_run(line) + 1)
+    pad = " " if line.startswith("`") or line.endswith("`") else ""
+    return f"{fence}{pad}{line}{pad}{fence}"
+
+
+def code_block(text: str, language: str = "text", limit: int = 50_000) -> str:
+    """Foreign text as a fenced block at the left margin; the closing fence is on its own line."""
+    body = shorten(clean(text), limit).strip("\n")
+    fence = "`" * max(3, _longest_run(body) + 1)
+    return f"{fence}{language}\n{body}\n{fence}"
+
+
+def prose(text: str, limit: int = 600) -> str:
+    """A sentence from data: plain words stay words, whatever could be live or markup becomes inline code."""
+    text = shorten(" ".join(clean(text).split()), limit)
+    words: list[str] = []
+    for match in _CODE_WORD.finditer(text):
+        word = match.group(0)
+        if word.startswith("`"):
+            words.append(code_span(word.strip("`")) if word.strip("`") else "")
+        else:
+            words.append(_word(word, first=not words))
+    sentence = " ".join(filter(None, words))
+    return sentence if not hazards(_without_code(sentence)) else code_span(text, limit)
+
+
+def _word(word: str, first: bool) -> str:
+    trail = ""
+    while word and word[-1] in ".,;:)?":
+        word, trail = word[:-1], word[-1] + trail
+    lead = ""
+    while word and word[0] in "(":
+        word, lead = word[1:], lead + word[0]
+    if not word:
+        return lead + trail
+    safe = _PLAIN.match(word) and not hazards(word) and not (first and _LIST_MARK.match(word + trail))
+    return lead + (word if safe else code_span(word)) + trail
+
+
+def _without_code(sentence: str) -> str:
+    return "".join(sentence.split("`")[::2])
+
+
+def _longest_run(text: str) -> int:
+    return max((len(m.group(0)) for m in _RUNS.finditer(text)), default=0)
