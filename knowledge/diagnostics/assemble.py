@@ -1,0 +1,112 @@
+"""Cut what the chosen probes need out of runtime/ and join it into one readable stdlib file."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from knowledge.errors import DataError
+
+RUNTIME = "knowledge.diagnostics.runtime"
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One top-level definition of the runtime: its source and the top-level names that it uses."""
+
+    name: str
+    text: str
+    uses: frozenset[str]
+    place: tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """All of runtime/: its definitions by name, and the import lines by the name that each binds."""
+
+    pieces: dict[str, Piece]
+    imports: dict[str, str]
+
+
+@cache
+def source() -> Source:
+    """Read runtime/*.py once. DataError when two modules define the same name."""
+    pieces: dict[str, Piece] = {}
+    imports: dict[str, str] = {}
+    for entry in sorted(files(f"{__package__}.runtime").iterdir(), key=lambda item: item.name):
+        if not entry.name.endswith(".py") or entry.name == "__init__.py":
+            continue
+        text = entry.read_text(encoding="utf-8")
+        for node in ast.parse(text).body:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                imports.update(bound_names(node))
+                continue
+            for name in defined_names(node):
+                if name in pieces:
+                    raise DataError(f"runtime/{entry.name} defines {name}, which another module defines too.")
+                pieces[name] = Piece(name, cut(text, node), used_names(node), (entry.name, node.lineno))
+    return Source(pieces, imports)
+
+
+def bound_names(node: ast.Import | ast.ImportFrom) -> dict[str, str]:
+    """Name to the import line that binds it; imports within the runtime fall away, since all ends up in
+    one file."""
+    if isinstance(node, ast.ImportFrom):
+        module = node.module or ""
+        if module == "__future__" or module.startswith(RUNTIME):
+            return {}
+        return {one.asname or one.name: f"from {module} import {one.name}" for one in node.names}
+    return {(one.asname or one.name).split(".")[0]: f"import {one.name}" for one in node.names}
+
+
+def defined_names(node: ast.stmt) -> list[str]:
+    """Names that a top-level statement defines."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return [node.name]
+    if isinstance(node, ast.Assign):
+        return [target.id for target in node.targets if isinstance(target, ast.Name)]
+    if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+        return [node.target.id]
+    return []
+
+
+def used_names(node: ast.stmt) -> frozenset[str]:
+    """Every plain name that occurs below the node, annotations included."""
+    return frozenset(one.id for one in ast.walk(node) if isinstance(one, ast.Name))
+
+
+def cut(text: str, node: ast.stmt) -> str:
+    """The statement's own source lines, decorators included."""
+    first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", []))])
+    return "\n".join(text.splitlines()[first - 1 : node.end_lineno])
+
+
+def assemble(roots: Iterable[str]) -> str:
+    """Source of a module that holds the roots and everything they use, in the order of the runtime's
+    files."""
+    known = source()
+    wanted: set[str] = set()
+    queue = list(roots)
+    while queue:
+        name = queue.pop()
+        if name in wanted:
+            continue
+        if name not in known.pieces:
+            raise DataError(f"runtime/ defines no {name}.")
+        wanted.add(name)
+        queue += [used for used in known.pieces[name].uses if used in known.pieces]
+    chosen = sorted((known.pieces[name] for name in wanted), key=lambda piece: piece.place)
+    used = frozenset().union(*(piece.uses for piece in chosen))
+    lines = sorted({line for name, line in known.imports.items() if name in used})
+    parts: list[str] = []
+    for piece in chosen:
+        gap = (
+            "\n\n\n"
+            if piece.text.startswith(("def ", "class ", "@")) or not parts or parts[-1].count("\n")
+            else "\n"
+        )
+        parts += [gap, piece.text] if parts else [piece.text]
+    return "\n".join(lines) + "\n\n\n" + "".join(parts) + "\n"

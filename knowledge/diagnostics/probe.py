@@ -1,0 +1,97 @@
+"""A probe: one check of the diagnostics script, with what each of its outcomes says about the causes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+CAUSES: tuple[str, ...] = (
+    "dependency",
+    "build_configuration",
+    "framework_defect",
+    "hardware",
+    "communication_configuration",
+    "network_environment",
+    "inconsistent_processes",
+    "device_placement",
+    "distributed_api_misuse",
+    "batch_or_partition",
+    "divergent_ranks",
+    "wrapped_model_state",
+    "model_construction",
+    "resource_limits",
+    "other",
+)
+"""The causes told apart here: the crosswalk of study 1's fix patterns."""
+
+NO_EVIDENCE: frozenset[str] = frozenset({"not_applicable", "timed_out", "crashed", "not_run"})
+"""Outcomes that the runtime itself may give; they move nothing unless a probe says otherwise."""
+
+Scope = Literal["rank", "host", "pair", "between"]
+Sensitivity = Literal["plain", "settings", "code"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One thing a probe may find.
+
+    `p` holds P(this outcome | cause) for the causes it speaks for or against, `otherwise` for every other
+    cause. The
+    outcome marked `rest` takes what the others leave, so the column of each cause sums to 1.
+    """
+
+    id: str
+    says: str
+    """One sentence of ours that is shown when this outcome is found; never holds text of the result."""
+    why: str
+    """Why the likelihoods are what they are."""
+    p: Mapping[str, float] = field(default_factory=dict)
+    otherwise: float = 0.0
+    rest: bool = False
+    finding: bool = True
+    """Whether it is something to look at, and not the healthy state."""
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A check of the script, or (scope `between`) a comparison of several results."""
+
+    id: str
+    title: str
+    measures: str
+    reads: str
+    """Plain words for the script's head: what is looked at on the reporter's machine."""
+    outcomes: tuple[Outcome, ...]
+    group: str
+    """Probes of one group see the same fault from several sides: only the strongest of them moves the
+    causes."""
+    cost_s: float = 0.2
+    limit_s: float = 5.0
+    scope: Scope = "host"
+    sensitivity: Sensitivity = "plain"
+    needs: tuple[str, ...] = ()
+    uses: tuple[str, ...] = ()
+    """Collectors whose facts it shares with others."""
+    after: tuple[str, ...] = ()
+    """Probes that must be over before it starts, since both would touch the same port."""
+    platforms: tuple[str, ...] = ("linux", "darwin")
+    frameworks: tuple[str, ...] = ()
+    """Frameworks it is of use for; empty = any."""
+    symptoms: tuple[str, ...] = ()
+    """Symptom ids (or their beginnings) it was made for; empty = any."""
+    applies: float = 0.8
+    """How often its needs are met where the job runs: a probe that seldom applies is seldom worth its
+    place."""
+    facts: tuple[str, ...] = ()
+    """Facts of this probe that must agree between ranks; for a `between` probe: "probe.fact" names that
+    it compares."""
+
+    def outcome(self, id: str) -> Outcome | None:
+        """The outcome of that id, None when this probe has none such."""
+        return next((one for one in self.outcomes if one.id == id), None)
+
+    @property
+    def function(self) -> str:
+        """Name of the function in runtime/ that takes the measurement."""
+        return f"probe_{self.id}"

@@ -1,0 +1,176 @@
+"""Read pasted result blocks: untrusted text, taken apart by size, schema and checksum before anything
+looks at it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Annotated, Literal
+
+import re2
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from knowledge.errors import InputError
+
+SCHEMA = "distriage-result/1"
+LARGEST_TEXT = 4 << 20
+"""Characters of a paste: 512 ranks at 8 KiB each; a GitHub comment holds 65,536."""
+MOST_BLOCKS = 1024
+LARGEST_BLOCK = 128 << 10
+FENCE = "```distriage-result"
+# torchrun --tee, mpirun --tag-output, kubectl and quoting put something before each line.
+PREFIX = re2.compile(r"^(?:[>\s|]*)(?:\[[^\]\n]{1,60}\](?:<\w{1,10}>)?:? ?|[\w.-]{1,60}: )?")
+SAFE = re2.compile(r"^[A-Za-z0-9_.:+\-/ ,%()<>=]*$")
+
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,47}$")]
+Short = Annotated[str, StringConstraints(max_length=200)]
+Number = Annotated[int, Field(ge=-(2**63), le=2**64)]
+Value = (
+    bool
+    | Number
+    | float
+    | None
+    | Short
+    | Annotated[list[Short | bool | Number | float], Field(max_length=32)]
+)
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class ProbeAnswer(_Part):
+    """One probe's outcome and the facts that it reports."""
+
+    id: Name
+    outcome: Name
+    seconds: float = Field(ge=0, le=3600)
+    facts: Annotated[dict[Name, Value], Field(max_length=32)]
+
+
+class ProbeResult(_Part):
+    """One block: what one process of the job measured."""
+
+    schema_: Literal["distriage-result/1"] = Field(alias="schema")
+    script: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{12}$")]
+    host: Annotated[str, StringConstraints(pattern=r"^host-[0-9a-f]{6}$")]
+    rank: int | None = Field(ge=0, lt=10**7)
+    world_size: int | None = Field(ge=0, lt=10**7)
+    platform: Annotated[str, StringConstraints(pattern=r"^[a-z0-9]{1,16}$")]
+    python: Annotated[str, StringConstraints(pattern=r"^[0-9.]{3,12}$")]
+    started: int = Field(ge=0, lt=2**40)
+    seconds: float = Field(ge=0, le=86400)
+    probes: Annotated[list[ProbeAnswer], Field(max_length=256)]
+    checksum: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+
+    def answer(self, probe: str) -> ProbeAnswer | None:
+        """This process's answer to one probe."""
+        return next((one for one in self.probes if one.id == probe), None)
+
+    @property
+    def who(self) -> str:
+        """How this block is named to a reader."""
+        return f"rank {self.rank}" if self.rank is not None else self.host
+
+
+def has_result(text: str) -> bool:
+    """Whether a text (a comment, a message) holds a result block at all."""
+    return FENCE in text
+
+
+def parse_result(text: str) -> tuple[ProbeResult, ...]:
+    """Every result block of a pasted text, one a rank or machine, in their order; the same block pasted
+    twice counts once.
+
+    The checksum shows a block that was cut or changed on its way; it proves nothing about who made it.
+    InputError when
+    the text is too large, holds no block, or holds one that does not fit the schema or its checksum.
+    """
+    if len(text) > LARGEST_TEXT:
+        raise InputError(
+            f"The text is larger than {LARGEST_TEXT >> 20} MiB.", "Paste only the distriage-result blocks."
+        )
+    blocks = split_blocks(text)
+    if not blocks:
+        raise InputError(
+            "No distriage-result block was found.",
+            "Paste everything that the script printed, from the line ```distriage-result to the closing ```.",
+        )
+    if len(blocks) > MOST_BLOCKS:
+        raise InputError(
+            f"The text holds more than {MOST_BLOCKS} blocks.", "Paste the blocks of fewer ranks."
+        )
+    found = {one.checksum: one for one in (read_block(body, place) for place, body in enumerate(blocks, 1))}
+    return tuple(found.values())
+
+
+def split_blocks(text: str) -> list[str]:
+    """The bodies of the fenced blocks, prefixes that a launcher or a quote put before the lines taken off."""
+    bodies: list[str] = []
+    current: list[str] | None = None
+    for raw in text.replace("\r\n", "\n").split("\n"):
+        line = raw if raw.startswith(("{", "]", "```")) else PREFIX.sub("", raw, count=1)
+        if FENCE in raw:
+            if current:
+                bodies.append("\n".join(current))
+            current = []
+        elif current is not None and line.startswith("```"):
+            bodies.append("\n".join(current))
+            current = None
+        elif current is not None:
+            current.append(line)
+    if current:
+        bodies.append("\n".join(current))
+    return bodies
+
+
+def read_block(body: str, place: int) -> ProbeResult:
+    """One block's body as a checked value; `place` (from 1) names it in errors."""
+    again = "Run the script again and paste its whole block unchanged."
+    if len(body) > LARGEST_BLOCK:
+        raise InputError(f"Result block {place} is larger than {LARGEST_BLOCK >> 10} KiB.", again)
+    try:
+        data = json.loads(body, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"Result block {place} is not whole: it is no JSON.", again) from error
+    if (
+        isinstance(data, dict)
+        and data.get("schema") != SCHEMA
+        and str(data.get("schema", "")).startswith("distriage-result/")
+    ):
+        raise InputError(
+            f"Result block {place} has another schema version.",
+            "Take the script from a new triage of this report.",
+        )
+    if not isinstance(data, dict) or data.get("checksum") != checksum(data):
+        raise InputError(f"Result block {place} does not match its checksum: it was cut or changed.", again)
+    try:
+        return ProbeResult.model_validate(data)
+    except ValidationError as error:
+        where = ".".join(str(part) for part in error.errors()[0]["loc"][:4] if SAFE.match(str(part)))
+        raise InputError(
+            f"Result block {place} does not fit the schema at {where or 'its top'}.", again
+        ) from error
+
+
+def checksum(data: dict[str, object]) -> str:
+    """SHA-256 over the canonical JSON of everything but the checksum, as the script computes it."""
+    rest = {key: value for key, value in data.items() if key != "checksum"}
+    return hashlib.sha256(
+        json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()
+    ).hexdigest()
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not allowed")
+
+
+def shown(value: object) -> str:
+    """A fact as it may stand in an answer: only harmless characters, at most 40 of them."""
+    if isinstance(value, list):
+        text = ", ".join(str(item) for item in value[:6])
+    else:
+        text = "none" if value is None else str(value)
+    return "".join(
+        char if char.isascii() and (char.isalnum() or char in "_.:+-/ ,%()=") else "?" for char in text
+    )[:40]

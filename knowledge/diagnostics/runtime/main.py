@@ -1,0 +1,137 @@
+"""The script's own course: read the options, run the probes beside each other within their time, print
+one block."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import platform
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from types import SimpleNamespace
+
+from knowledge.diagnostics.runtime.job import Job
+from knowledge.diagnostics.runtime.pool import Done, Task, run_tasks
+from knowledge.diagnostics.runtime.redact import own_names, redact_facts
+
+SCHEMA = "distriage-result/1"
+
+
+def parse_options(argv: Sequence[str]) -> SimpleNamespace:
+    """The command line; every option is optional."""
+    parser = argparse.ArgumentParser(
+        description="Read-only checks of a distributed training set-up; prints one block to paste."
+    )
+    parser.add_argument("--hosts", default="", help="the job's other hosts, separated by commas")
+    parser.add_argument(
+        "--checkpoint",
+        default="",
+        help="a checkpoint whose key names and shapes may be read (never its values)",
+    )
+    parser.add_argument(
+        "--loader",
+        default="",
+        help="MODULE:FUNCTION of yours that returns this rank's data loader; only its lengths are read",
+    )
+    parser.add_argument("--list", action="store_true", help="only name the checks")
+    parser.add_argument("--events", action="store_true", help="progress on standard error as JSON lines")
+    parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
+    known, _ = parser.parse_known_args(argv)
+    return SimpleNamespace(**vars(known))
+
+
+def host_label(job: Job) -> str:
+    """Six digits that tell this job's machines apart without naming them."""
+    key = [job.var(name) for name in ("MASTER_ADDR", "SLURM_JOB_ID", "TORCHELASTIC_RUN_ID", "DISTRIAGE_JOB")]
+    machine = os.uname().nodename + job.read("/etc/machine-id", 64).strip()
+    return "host-" + hashlib.sha256("|".join([machine, *key]).encode()).hexdigest()[:6]
+
+
+def checksum(result: dict[str, object]) -> str:
+    """SHA-256 over the canonical JSON of everything but the checksum: shows a paste that was cut or
+    changed."""
+    rest = {key: value for key, value in result.items() if key != "checksum"}
+    return hashlib.sha256(
+        json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()
+    ).hexdigest()
+
+
+def block(result: dict[str, object]) -> str:
+    """The result as one fenced block, a probe a line."""
+    head = {key: value for key, value in result.items() if key not in ("probes", "checksum")}
+    lines = [json.dumps(head, ensure_ascii=True)[:-1] + ', "probes": [']
+    probes = result["probes"]
+    if isinstance(probes, list):
+        lines.append(",\n".join(json.dumps(probe, ensure_ascii=True) for probe in probes))
+    lines.append('], "checksum": "{}"}}'.format(result["checksum"]))
+    return "\n```distriage-result\n" + "\n".join(lines) + "\n```\n"
+
+
+def describe(done: Done, names: list[str]) -> dict[str, object]:
+    """One probe's part of the result."""
+    return {
+        "id": done.task.id,
+        "outcome": done.outcome,
+        "seconds": round(done.seconds, 2),
+        "facts": redact_facts(done.facts, names),
+    }
+
+
+def main(argv: Sequence[str], tasks: Sequence[Task], script: str, budget_s: float) -> int:
+    """Run the tasks and print the block; 0 whenever a block was printed."""
+    options = parse_options(argv)
+    if options.list:
+        print("\n".join(task.id for task in tasks if not task.collector))
+        return 0
+    sys.dont_write_bytecode = True
+    started = time.time()
+    tmp = tempfile.mkdtemp(prefix="distriage-")
+    try:
+        job = Job(dict(os.environ), options, tmp)
+        names = own_names()
+        count = sum(not task.collector for task in tasks)
+        done: list[Done] = []
+
+        def tell(one: Done) -> None:
+            if not one.task.collector:
+                done.append(one)
+                say(options, one, len(done), count)
+
+        run_tasks(tasks, job, started + budget_s, tell)
+    finally:
+        shutil.rmtree(tmp, ignore_errors=True)
+    order = {task.id: place for place, task in enumerate(tasks)}
+    result: dict[str, object] = {
+        "schema": SCHEMA,
+        "script": script,
+        "host": host_label(job),
+        "rank": job.rank,
+        "world_size": job.world,
+        "platform": sys.platform,
+        "python": platform.python_version(),
+        "started": int(started),
+        "seconds": round(time.time() - started, 2),
+        "probes": [describe(one, names) for one in sorted(done, key=lambda one: order[one.task.id])],
+    }
+    result["checksum"] = checksum(result)
+    # One write a process, so that ranks that share a terminal do not mix their blocks.
+    sys.stdout.write(block(result))
+    sys.stdout.flush()
+    return 0
+
+
+def say(options: SimpleNamespace, done: Done, place: int, count: int) -> None:
+    """One progress line on standard error."""
+    if options.events:
+        print(
+            json.dumps({"done": place, "of": count, "id": done.task.id, "outcome": done.outcome}),
+            file=sys.stderr,
+            flush=True,
+        )
+    elif not options.quiet:
+        print(f"[{place}/{count}] {done.task.id}: {done.outcome}", file=sys.stderr, flush=True)
