@@ -1,4 +1,4 @@
-"""What GitHub makes live in plain text: mentions, references, links. Patterns wider than its own, in linear time.
+"""What GitHub makes live in plain text: mentions, references, links. Wider than its own, in linear time.
 
 https://docs.github.com/get-started/writing-on-github/working-with-advanced-formatting/autolinked-references-and-urls
 https://github.github.com/gfm/#autolinks-extension-

@@ -10,7 +10,7 @@ from bot.gate.passed import PassedLabel
 def pass_labels(
     wanted: Iterable[str], mapped: Collection[str], existing: Collection[str]
 ) -> list[PassedLabel]:
-    """Those of `wanted` that are in the map and exist; GitHub compares names without case and shows its own."""
+    """Those of `wanted` that are in the map and exist; GitHub compares names without case."""
     shown = {name.casefold(): name for name in existing}
     allowed = {name.casefold() for name in mapped}
     keys = [name.casefold() for name in wanted]

@@ -41,7 +41,7 @@ def _parser() -> MarkdownIt:
 
 
 def pass_markdown(body: str, links: Collection[str]) -> PassedMarkdown:
-    """The body, checked; `links` are the only addresses it may link to. `GateError` names the broken rules."""
+    """The body, checked; `links` are all it may link to. `GateError` names the broken rules."""
     broken = violations(body, links)
     if broken:
         raise GateError(broken)

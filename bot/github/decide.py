@@ -1,0 +1,90 @@
+"""The decisions about one issue, as pure functions: leave it alone, say something, ask, or stay silent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import re2
+
+from bot.github.ports import Comment, Issue
+from bot.github.records import Noise
+from bot.github.repo_config import Mode, RepoConfig
+from knowledge.triage import Axis, AxisName, Triage
+
+_MAINTAINERS = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})
+_ASKS = re2.compile(
+    r"(?i)\b(please|could you|can you|bitte)\b.{0,200}\b(provide|share|add|fill|attach|include|post|version|"
+    r"logs?|reproduc\w*|environment|template|information|angeben|erg[aä]nz\w*)\b"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """What the comment is to hold: `finding`, only the missing information (`ask`), or nothing, and why."""
+
+    what: Literal["finding", "ask", "nothing"]
+    reason: str
+
+
+def leave_alone(issue: Issue, config: RepoConfig, repo_open: bool) -> str | None:
+    """Why an issue is left alone whatever it says; None when it is not."""
+    if not repo_open:
+        return "archived"
+    if issue.is_pull_request:
+        return "pull_request"
+    if issue.locked:
+        return "locked"
+    if not issue.open:
+        return "closed"
+    if issue.author_is_bot and config.ignore.bots:
+        return "bot_author"
+    if issue.author.casefold() in {a.casefold() for a in config.ignore.authors}:
+        return "ignored_author"
+    if {label.casefold() for label in issue.labels} & {label.casefold() for label in config.ignore.labels}:
+        return "ignored_label"
+    if len(issue.title.strip()) + len(issue.body.strip()) < config.min_length:
+        return "too_short"
+    return None
+
+
+def mode_now(config: RepoConfig, repo_on: bool, noise: Noise) -> tuple[Mode, str]:
+    """The mode in force and why: switched off or too noisy falls back to shadow."""
+    if not repo_on:
+        return "shadow", "switched_off"
+    if config.mode != "shadow" and noise.dismissed > config.noise.max_dismissed:
+        return "shadow", "noise_budget"
+    return config.mode, "shadow" if config.mode == "shadow" else "configured"
+
+
+def claimed(axis: Axis, threshold: float) -> list[str]:
+    """The ids an axis claims that are at least so probable, most probable first."""
+    return [r.id for r in axis.ranking if r.id in axis.answer and r.p >= threshold]
+
+
+def what_to_say(triage: Triage, config: RepoConfig, other_bot_asks: bool) -> Say:
+    """Whether the triage is worth a comment here."""
+    t = config.thresholds
+    types = claimed(triage.type, t.type)
+    if {"feature", "internal"} & set(types):
+        return Say("nothing", "not_a_report")
+    axes: list[AxisName] = ["symptom", "stage", "cause"]
+    sure = any(claimed(getattr(triage, axis), getattr(t, axis)) for axis in axes)
+    if "fault" in types and sure:
+        return Say("finding", "finding")
+    if "howto" in types and triage.neighbours and "cases" in config.sections:
+        return Say("finding", "howto")
+    asks = triage.missing and config.ask_below_threshold and "missing" in config.sections
+    if asks and types != ["howto"]:
+        return Say("nothing", "another_bot_asks") if other_bot_asks else Say("ask", "missing_only")
+    return Say("nothing", "below_threshold")
+
+
+def other_bot_asks(comments: list[Comment], login: str) -> bool:
+    """Whether another bot has already asked the author for something."""
+    return any(c.author_is_bot and c.author != login and _ASKS.search(c.body[:20_000]) for c in comments)
+
+
+def answered_by_maintainer(comments: list[Comment], author: str) -> bool:
+    """Whether somebody of the project, other than the author, has already written below the issue."""
+    return any(c.association in _MAINTAINERS and not c.author_is_bot and c.author != author for c in comments)

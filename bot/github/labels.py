@@ -1,0 +1,62 @@
+"""Which labels to set and take off, people's choices first. Pure.
+
+People win: a label that a person set stays and silences its axis; one that a person removed is never set
+again; only what the bot itself set last is ever taken off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from bot.github.decide import claimed
+from bot.github.ports import LabelEvent
+from bot.github.repo_config import RepoConfig
+from knowledge.triage import AXES, AxisName, Triage
+
+
+@dataclass(frozen=True, slots=True)
+class LabelPlan:
+    """Names to set and to take off, before the gate."""
+
+    add: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+
+
+def wanted_labels(triage: Triage, config: RepoConfig) -> dict[AxisName, tuple[str, ...]]:
+    """Per axis the labels that the triage calls for."""
+    found: dict[AxisName, tuple[str, ...]] = {}
+    for axis in AXES:
+        mapping = config.labels.get(axis, {})
+        ids = claimed(getattr(triage, axis), config.thresholds.label)
+        found[axis] = tuple(dict.fromkeys(mapping[id_] for id_ in ids if id_ in mapping))
+    return found
+
+
+def plan_labels(
+    wanted: dict[AxisName, tuple[str, ...]],
+    config: RepoConfig,
+    present: Iterable[str],
+    events: Iterable[LabelEvent],
+    login: str,
+) -> LabelPlan:
+    """What to change, from the issue's labels and the record of who did what to them (oldest first)."""
+    on = {name.casefold() for name in present}
+    last: dict[str, LabelEvent] = {}
+    refused: set[str] = set()
+    for event in events:
+        key = event.label.casefold()
+        last[key] = event
+        if not event.added and event.actor != login:
+            refused.add(key)
+    ours = {key for key in on if key in last and last[key].added and last[key].actor == login}
+    add: list[str] = []
+    remove: list[str] = []
+    keep = {name.casefold() for names in wanted.values() for name in names}
+    for axis in AXES:
+        mapped = {name.casefold(): name for name in config.labels.get(axis, {}).values()}
+        remove += [name for key, name in mapped.items() if key in ours and key not in keep]
+        if any(key in on and key not in ours for key in mapped):
+            continue
+        add += [n for n in wanted.get(axis, ()) if n.casefold() not in on | refused]
+    return LabelPlan(tuple(dict.fromkeys(add)), tuple(dict.fromkeys(remove)))
