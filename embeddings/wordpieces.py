@@ -33,14 +33,14 @@ class WordPieces:
     def __call__(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of each text, 2 to `max_tokens` of them."""
         size = self._max * _CHARS_PER_TOKEN
-        heads = [_clean(text[:size]) for text in texts]
+        heads = [well_formed(text[:size]) for text in texts]
         encodings = self._tokenizer.encode_batch(heads) if texts else []
         return [self._ids(text, size, head) for text, head in zip(texts, encodings, strict=True)]
 
     def _ids(self, text: str, size: int, head: Encoding) -> list[int]:
         while len(text) > size and not self._holds_enough(head, size):
             size *= 2
-            head = self._tokenizer.encode(_clean(text[:size]))
+            head = self._tokenizer.encode(well_formed(text[:size]))
         ids: list[int] = head.ids
         return ids if len(ids) <= self._max else [*ids[: self._max - 1], ids[-1]]
 
@@ -49,6 +49,6 @@ class WordPieces:
         return len(head) > self._max and head.offsets[self._max - 2][1] <= size - _MARGIN
 
 
-def _clean(text: str) -> str:
+def well_formed(text: str) -> str:
     """Replace lone surrogates, which the tokenizer refuses."""
     return text.encode("utf-8", "replace").decode("utf-8")
