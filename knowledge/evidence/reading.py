@@ -1,0 +1,67 @@
+"""Reading a report closely: everything later rests on this one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from knowledge.evidence.failures import Decisive, find_failures
+from knowledge.evidence.layout import lay_out
+from knowledge.evidence.lines import Kind, Line, clean_text
+from knowledge.evidence.versions_found import find_framework, find_launcher, find_versions, find_world_size
+from knowledge.redact import redact
+from knowledge.report import Report
+from knowledge.signatures import SignatureHit, SignatureTable
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A report, redacted and taken apart."""
+
+    report: Report
+    """Cleaned and redacted; nothing downstream sees the original."""
+    content_hash: str
+    """Of the original, so that an edit is noticed."""
+    lines: tuple[Line, ...]
+    decisive: tuple[Decisive, ...]
+    hits: tuple[tuple[int, SignatureHit], ...]
+    """Signature hits with their 1-based line; 0 is the title."""
+    prose: str
+    framework: str | None
+    versions: dict[str, str]
+    launcher: str | None
+    world_size: int | None
+    ranks: tuple[int, ...]
+    redactions: dict[str, int]
+
+    def text_of(self, *kinds: Kind) -> str:
+        """The lines of these kinds, joined."""
+        return "\n".join(line.text for line in self.lines if line.kind in kinds)
+
+
+def read_report(report: Report, table: SignatureTable) -> Reading:
+    """Clean, redact and take apart; linear in the length of the report."""
+    title = redact(clean_text(report.title).replace("\n", " ").strip())
+    body = redact(clean_text(report.body))
+    counts = dict(title.counts)
+    for kind, count in body.counts.items():
+        counts[kind] = counts.get(kind, 0) + count
+    clean = replace(report, title=title.text, body=body.text)
+    lines = lay_out(clean.body, is_log=clean.is_log)
+    decisive, hits = find_failures(clean.title, lines, table)
+    prose = "\n".join(line.text.strip() for line in lines if line.kind is Kind.PROSE)
+    stated = [clean.title, *(line.text for line in lines if line.kind not in (Kind.BLANK, Kind.NOISE))]
+    rest = "\n".join(stated[1:])
+    return Reading(
+        report=clean,
+        content_hash=report.content_hash,
+        lines=lines,
+        decisive=decisive,
+        hits=hits,
+        prose=prose,
+        framework=report.framework or find_framework(clean.title, prose, rest),
+        versions=find_versions(clean.title, lines),
+        launcher=find_launcher(stated),
+        world_size=find_world_size(stated),
+        ranks=tuple(sorted({line.rank for line in lines if line.rank is not None})),
+        redactions=counts,
+    )
