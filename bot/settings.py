@@ -54,6 +54,13 @@ class Settings(BaseSettings):
         default=4, ge=1, le=64, description="jobs that one worker process runs side by side"
     )
 
+    edit_delay: float = Field(
+        default=3.0,
+        ge=0,
+        le=60,
+        description="seconds an edited issue waits for the next edit, so that a burst is one triage",
+    )
+
     github_webhook_secret: SecretStr | None = Field(
         default=None,
         description="webhook secret of the GitHub App; several, comma-separated, while rotating; unset = "

@@ -1,0 +1,1 @@
+"""State in PostgreSQL: the embedded server, the pools, the migrations, the stores."""

@@ -1,0 +1,127 @@
+"""The procrastinate application: its tasks, and the one transaction that stores a delivery and queues it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from procrastinate import App, JobContext, PsycopgConnector
+
+from bot.db.clean import clean_json, clean_text
+from bot.db.connect import AsyncPool
+from bot.jobs.retry import QueueRetry
+from bot.jobs.runner import Runner
+
+DELIVERY_TASK = "delivery"
+QUEUE = "deliveries"
+RUNNER = "runner"
+CHORES = "chores"
+
+Accepted = Literal["queued", "waiting", "finished"]
+"""queued: new, or dead and tried again; waiting: known and not done yet; finished: nothing to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewDelivery:
+    """What a webhook hands over; `payload` holds no unredacted text.
+
+    Deliveries of one `lock` run one by one; of those waiting with one `coalesce_key` only the newest runs.
+    """
+
+    id: str
+    source: str
+    event: str
+    action: str | None
+    lock: str
+    coalesce_key: str | None
+    payload: dict[str, Any]
+    delay: float = 0.0
+    """Seconds to wait before the work, so that a burst arrives whole."""
+
+
+def make_queue() -> App:
+    """The application with its tasks; open it with `open_async(pool)`."""
+    app = App(connector=PsycopgConnector())
+
+    @app.task(name=DELIVERY_TASK, queue=QUEUE, pass_context=True, retry=QueueRetry())
+    async def deliver(context: JobContext, delivery_id: str) -> None:
+        runner: Runner = context.additional_context[RUNNER]
+        await asyncio.to_thread(runner.run, delivery_id, context.job.lock or delivery_id)
+
+    @app.periodic(cron="*/10 * * * *")
+    @app.task(name="sweep", queue=QUEUE, queueing_lock="sweep", lock="sweep", pass_context=True)
+    async def sweep(context: JobContext, timestamp: int) -> None:
+        await _chore(context, "sweep")
+
+    @app.periodic(cron="17 * * * *")
+    @app.task(name="tidy", queue=QUEUE, queueing_lock="tidy", lock="tidy", pass_context=True)
+    async def tidy(context: JobContext, timestamp: int) -> None:
+        await _chore(context, "tidy")
+
+    return app
+
+
+async def _chore(context: JobContext, name: str) -> None:
+    chores: dict[str, Callable[[], Any]] = context.additional_context[CHORES]
+    if name in chores:
+        await chores[name]()
+
+
+async def accept(pool: AsyncPool, queue: App, new: NewDelivery) -> Accepted:
+    """Store the delivery and queue its job in one transaction; a known one gets no second job."""
+    async with pool.connection() as connection, connection.transaction():
+        cursor = await connection.execute(
+            "INSERT INTO deliveries (id, source, event, action, lock, coalesce_key, payload)"
+            " VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT (id) DO UPDATE"
+            " SET state = 'queued', attempts = 0, finished_at = NULL WHERE deliveries.state = 'dead'"
+            " RETURNING lock",
+            (
+                clean_text(new.id),
+                new.source,
+                clean_text(new.event),
+                clean_text(new.action) if new.action is not None else None,
+                clean_text(new.lock),
+                clean_text(new.coalesce_key) if new.coalesce_key is not None else None,
+                clean_json(new.payload),
+            ),
+        )
+        row = await cursor.fetchone()
+        if row is None:
+            return await _known(connection, new.id)
+        await queue_job(queue, connection, new.id, str(row[0]), new.delay)
+        return "queued"
+
+
+async def queue_job(queue: App, connection: Any, delivery_id: str, lock: str, delay: float = 0.0) -> None:
+    """Defer the delivery's job on `connection`, inside its transaction."""
+    task = queue.configure_task(
+        DELIVERY_TASK,
+        queue=QUEUE,
+        lock=lock,
+        schedule_in={"seconds": delay} if delay else None,
+        connection=connection,
+    )
+    await task.defer_async(delivery_id=delivery_id)
+
+
+async def requeue(pool: AsyncPool, queue: App, delivery_id: str) -> bool:
+    """Queue a dead delivery again; False when it is unknown or not dead."""
+    async with pool.connection() as connection, connection.transaction():
+        cursor = await connection.execute(
+            "UPDATE deliveries SET state = 'queued', attempts = 0, finished_at = NULL"
+            " WHERE id = %s AND state = 'dead' RETURNING lock",
+            (delivery_id,),
+        )
+        row = await cursor.fetchone()
+        if row is None:
+            return False
+        await queue_job(queue, connection, delivery_id, str(row[0]))
+        return True
+
+
+async def _known(connection: Any, delivery_id: str) -> Accepted:
+    cursor = await connection.execute("SELECT state FROM deliveries WHERE id = %s", (delivery_id,))
+    row = await cursor.fetchone()
+    return "waiting" if row == ("queued",) else "finished"

@@ -1,0 +1,91 @@
+"""Metrics for Prometheus: what this process does, and what the database says of all of them.
+
+docs/operating.md lists every metric; a test keeps that list complete.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+_FAST = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
+_SLOW = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60)
+_KEEP_SECONDS = 5.0
+
+Sample = tuple[Sequence[str], float]
+
+
+class Metrics:
+    """The metrics of one process, in a registry of its own."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._webhooks = Counter(
+            "distriage_webhooks", "Webhook calls by answer", ["source", "status"], registry=self.registry
+        )
+        self._accept = Histogram(
+            "distriage_accept_seconds", "Time to answer a webhook", buckets=_FAST, registry=self.registry
+        )
+        self._work = Histogram(
+            "distriage_delivery_seconds",
+            "Time a worker spent on a delivery, by outcome",
+            ["outcome"],
+            buckets=_SLOW,
+            registry=self.registry,
+        )
+
+    def webhook(self, source: str, status: str, seconds: float) -> None:
+        """Count a webhook call."""
+        self._webhooks.labels(source, status).inc()
+        self._accept.observe(seconds)
+
+    def delivery(self, outcome: str, seconds: float) -> None:
+        """Count a delivery that a worker ended."""
+        self._work.labels(outcome).observe(seconds)
+
+    def page(self) -> bytes:
+        """The text of /metrics."""
+        return generate_latest(self.registry)
+
+
+class DatabaseCollector(Collector):
+    """Gauges read from the database at scrape time, so that any process can tell of all of them."""
+
+    def __init__(self, read: Callable[[], dict[str, list[Sample]]]) -> None:
+        self._read = read
+        self._kept: tuple[float, dict[str, list[Sample]]] = (float("-inf"), {})
+
+    def collect(self) -> Iterable[Metric]:
+        """The gauges; two scrapes within a few seconds see the same ones."""
+        read_at, samples = self._kept
+        if time.monotonic() - read_at > _KEEP_SECONDS:
+            samples = self._read()
+            self._kept = (time.monotonic(), samples)
+        for name, (text, labels) in GAUGES.items():
+            family = GaugeMetricFamily(name, text, labels=labels)
+            for values, number in samples.get(name, []):
+                family.add_metric(values, number)
+            yield family
+
+    def describe(self) -> Iterable[Metric]:
+        """Their names, without asking the database."""
+        return [GaugeMetricFamily(name, text, labels=labels) for name, (text, labels) in GAUGES.items()]
+
+
+GAUGES: dict[str, tuple[str, list[str]]] = {
+    "distriage_deliveries": ("Deliveries kept, by state", ["state"]),
+    "distriage_queue_depth": ("Jobs waiting or running", ["status"]),
+    "distriage_queue_oldest_seconds": ("Age of the oldest delivery not done", []),
+    "distriage_triages": ("Triages kept, by outcome", ["outcome"]),
+    "distriage_abstentions": ("Triages that cannot tell, by axis", ["axis"]),
+    "distriage_comments": ("Comments on issues, by state", ["state"]),
+    "distriage_noise": ("Comments that somebody dismissed, by how", ["how"]),
+    "distriage_github_writes_left": (
+        "Content writes left of GitHub's secondary limit",
+        ["installation", "window"],
+    ),
+}

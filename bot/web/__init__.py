@@ -1,0 +1,1 @@
+"""The web side: webhooks in, health and metrics out, the maintainers' page."""

@@ -1,0 +1,118 @@
+"""POST /webhooks/github: check, store, queue, answer; the work itself is a worker's."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import psycopg
+import structlog
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse
+
+from bot.github import events
+from bot.github.payload import storable
+from bot.jobs.queue import Accepted, NewDelivery
+from bot.metrics import Metrics
+from bot.web.body import Malformed, TooLarge, json_object, read_body
+from bot.web.signature import signed
+
+log = structlog.get_logger(__name__)
+
+_ID_LIMIT = 100
+_THREAD_ABOVE = 32_768
+"""Bytes of a body above which parsing and redacting leave the event loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class HookOptions:
+    """What the webhook has to know of the settings."""
+
+    secrets: tuple[bytes, ...]
+    keep_text: bool
+    """True without App credentials: the text then comes from the payload (redacted), not from GitHub."""
+    edit_delay: float
+    """Seconds an edit waits for the next one of a burst."""
+
+
+def github_router(
+    options: HookOptions, accept: Callable[[NewDelivery], Awaitable[Accepted]], metrics: Metrics
+) -> APIRouter:
+    """The route; `accept` stores and queues a delivery."""
+    router = APIRouter()
+
+    @router.post("/webhooks/github")
+    async def github(request: Request) -> JSONResponse:
+        start = time.perf_counter()
+        status, word = await _receive(request, options, accept)
+        metrics.webhook("github", word, time.perf_counter() - start)
+        return JSONResponse({"status": word}, status_code=status)
+
+    return router
+
+
+async def _receive(
+    request: Request, options: HookOptions, accept: Callable[[NewDelivery], Awaitable[Accepted]]
+) -> tuple[int, str]:
+    try:
+        body = await read_body(request)
+    except TooLarge:
+        return 413, "too_large"
+    except Malformed:
+        return 400, "incomplete"
+    header = request.headers.get("x-hub-signature-256")
+    if not signed(body, header.encode("latin-1") if header is not None else None, options.secrets):
+        return 401, "bad_signature"
+    delivery_id = request.headers.get("x-github-delivery", "").strip()
+    event_name = request.headers.get("x-github-event", "").strip()
+    if not delivery_id or len(delivery_id) > _ID_LIMIT or not event_name:
+        return 400, "missing_header"
+    try:
+        new = await _digest(body, request.headers.get("content-type", ""), delivery_id, event_name, options)
+    except Malformed:
+        return 400, "malformed"
+    if isinstance(new, str):
+        return 202, new
+    try:
+        accepted = await accept(new)
+    except psycopg.Error as error:
+        # GitHub notes the failure, and the sweep asks it to deliver again.
+        log.error("delivery not stored", delivery=delivery_id, error=type(error).__name__)
+        return 503, "unavailable"
+    log.info(
+        "delivery accepted", delivery=delivery_id, event_name=new.event, action=new.action, status=accepted
+    )
+    return 202, accepted
+
+
+async def _digest(
+    body: bytes, content_type: str, delivery_id: str, event_name: str, options: HookOptions
+) -> NewDelivery | str:
+    if len(body) > _THREAD_ABOVE:
+        return await asyncio.to_thread(digest, body, content_type, delivery_id, event_name, options)
+    return digest(body, content_type, delivery_id, event_name, options)
+
+
+def digest(
+    body: bytes, content_type: str, delivery_id: str, event_name: str, options: HookOptions
+) -> NewDelivery | str:
+    """The delivery to store, or a word why there is nothing to do; raises `Malformed`."""
+    payload = json_object(body, content_type)
+    event = events.parse(event_name, payload)
+    if isinstance(event, events.Ignored):
+        return "ignored"
+    lock = events.lock(event) or f"github:delivery:{delivery_id}"
+    coalesces = events.coalesces(event)
+    action = payload.get("action")
+    return NewDelivery(
+        id=delivery_id,
+        source="github",
+        event=event_name,
+        action=action if isinstance(action, str) else None,
+        lock=lock,
+        coalesce_key=lock if coalesces else None,
+        payload=storable(payload, options.keep_text),
+        delay=options.edit_delay if coalesces and action == "edited" else 0.0,
+    )
