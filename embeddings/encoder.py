@@ -51,7 +51,7 @@ class Encoder(Protocol):
 
 
 class OnnxEncoder:
-    """A BERT sentence encoder on ONNX Runtime, fp32 on the CPU."""
+    """A BERT sentence encoder on ONNX Runtime, fp32 on the CPU; several threads may share one."""
 
     backend: Backend = "onnx"
 
@@ -71,7 +71,7 @@ class OnnxEncoder:
         self.model_hash = files.weights_hash
         self.dims = files.shape.hidden
         self._pieces = WordPieces(files.folder / "tokenizer.json", min(max_tokens, files.shape.positions))
-        self._session = _open_session(files, cache_dir, threads or min(4, len(os.sched_getaffinity(0))))
+        self._session = _open_session(files, cache_dir, threads or _usable_cpus())
 
     def encode(self, texts: Sequence[str]) -> Floats:
         """Return float32 (len(texts), dims), each row of unit length; an empty text has a vector, too."""
@@ -85,6 +85,12 @@ class OnnxEncoder:
                 mask[at, : len(rows[number])] = 1
             vectors[batch] = self._session.run(["vector"], {"input_ids": ids, "mask": mask})[0]
         return vectors
+
+
+def _usable_cpus() -> int:
+    # Only Linux knows which CPUs a process may use.
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(4, usable)
 
 
 def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
@@ -118,7 +124,7 @@ def _open_session(files: ModelFiles, cache_dir: Path, threads: int) -> onnxrunti
     ) as error:
         raise ModelError(
             f"ONNX Runtime cannot load the model of {files.folder} ({error}).",
-            "Use a BERT sentence encoder, and onnxruntime as pinned by distriage.",
+            "Use a BERT sentence encoder, or install onnxruntime again.",
         ) from error
 
 
