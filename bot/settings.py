@@ -175,16 +175,20 @@ class Settings(BaseSettings):
         return text
 
     @property
-    def missing_github(self) -> list[str]:
-        """Names of the variables that the GitHub App still needs; while any is missing nothing is written."""
+    def missing_github_app(self) -> list[str]:
+        """Names of the variables without which GitHub can be neither read nor written; then all is shadow."""
         missing = []
-        if not self.webhook_secrets:
-            missing.append("DISTRIAGE_GITHUB_WEBHOOK_SECRET")
         if self.github_app_id is None:
             missing.append("DISTRIAGE_GITHUB_APP_ID")
         if self.github_private_key is None and self.github_private_key_file is None:
             missing.append("DISTRIAGE_GITHUB_PRIVATE_KEY or DISTRIAGE_GITHUB_PRIVATE_KEY_FILE")
         return missing
+
+    @property
+    def missing_github(self) -> list[str]:
+        """Names of all variables that the GitHub App still needs."""
+        webhook = [] if self.webhook_secrets else ["DISTRIAGE_GITHUB_WEBHOOK_SECRET"]
+        return webhook + self.missing_github_app
 
 
 def load_settings() -> Settings:

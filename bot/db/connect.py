@@ -56,6 +56,9 @@ def sync_pool(url: str, size: int) -> SyncPool:
 
 def async_pool(url: str, size: int) -> AsyncPool:
     """The same for the event loop."""
-    return AsyncConnectionPool(
-        url, min_size=1, max_size=size, open=False, timeout=5.0, kwargs={"autocommit": True}
-    )
+    # Not by `kwargs`: procrastinate opens its listening connection with those and autocommit of its own.
+    return AsyncConnectionPool(url, min_size=1, max_size=size, open=False, timeout=5.0, configure=_autocommit)
+
+
+async def _autocommit(connection: psycopg.AsyncConnection[tuple[object, ...]]) -> None:
+    await connection.set_autocommit(True)

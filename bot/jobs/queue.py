@@ -125,3 +125,18 @@ async def _known(connection: Any, delivery_id: str) -> Accepted:
     cursor = await connection.execute("SELECT state FROM deliveries WHERE id = %s", (delivery_id,))
     row = await cursor.fetchone()
     return "waiting" if row == ("queued",) else "finished"
+
+
+async def lost_jobs(pool: AsyncPool, queue: App) -> int:
+    """Give a new job to deliveries that wait without one (a purged queue, a restored backup)."""
+    async with pool.connection() as connection, connection.transaction():
+        cursor = await connection.execute(
+            "SELECT id, lock FROM deliveries WHERE state = 'queued'"
+            " AND received_at < now() - interval '5 minutes'"
+            " AND NOT EXISTS (SELECT 1 FROM procrastinate_jobs AS job WHERE job.status IN ('todo', 'doing')"
+            " AND job.args ->> 'delivery_id' = deliveries.id) FOR UPDATE SKIP LOCKED"
+        )
+        rows = await cursor.fetchall()
+        for delivery_id, lock in rows:
+            await queue_job(queue, connection, str(delivery_id), str(lock))
+        return len(rows)

@@ -1,0 +1,68 @@
+"""Structured logs: JSON lines, or coloured ones on a terminal; never text of a report.
+
+What may hold such text stays out: messages of exceptions, and tracebacks. Own code logs an error's type and
+its places (`bot.jobs.retry.where`); records of other libraries lose their tracebacks.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import TextIO
+
+import structlog
+from structlog.typing import EventDict, WrappedLogger
+
+_NOISY = ("httpx2", "httpcore2", "urllib3", "github", "procrastinate", "uvicorn.access", "asyncio", "openai")
+"""Libraries whose information lines name addresses, arguments or payloads."""
+
+
+def configure_logs(level: str = "INFO", stream: TextIO = sys.stderr) -> None:
+    """Send all logs of the process to `stream`."""
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.stdlib.add_logger_name,
+            structlog.stdlib.add_log_level,
+            structlog.stdlib.filter_by_level,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=True,
+    )
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(_formatter(stream.isatty()))
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level)
+    for name in _NOISY:
+        logging.getLogger(name).setLevel(max(logging.WARNING, logging.getLevelNamesMapping()[level]))
+
+
+def _formatter(terminal: bool) -> logging.Formatter:
+    renderer = structlog.dev.ConsoleRenderer() if terminal else structlog.processors.JSONRenderer()
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=[
+            structlog.stdlib.add_logger_name,
+            structlog.stdlib.add_log_level,
+        ],
+        processors=[
+            _without_traceback,
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            structlog.processors.TimeStamper(fmt="iso"),
+            renderer,
+        ],
+    )
+
+
+def _without_traceback(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+    """Keep the type of the exception; its message and the lines of its traceback may quote a report."""
+    error = event.pop("exc_info", None)
+    record = event.get("_record")
+    if error is None and isinstance(record, logging.LogRecord):
+        error = record.exc_info
+    kind = error[0] if isinstance(error, tuple) else type(error) if isinstance(error, BaseException) else None
+    if kind is not None:
+        event["exception"] = kind.__name__
+    return event

@@ -1,0 +1,45 @@
+"""The web application: wires the routes to a service."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Protocol
+
+from fastapi import APIRouter, FastAPI
+
+from bot.service import Service
+from bot.web.github_hook import HookOptions, github_router
+from bot.web.health import health_router
+
+
+class Beside(Protocol):
+    """Something that runs as long as the web application does (a worker)."""
+
+    def __call__(self) -> AbstractAsyncContextManager[None]:
+        """Start it; it ends with the context."""
+
+
+def make_app(service: Service, routers: Sequence[APIRouter] = (), beside: Beside | None = None) -> FastAPI:
+    """The application over an open service; `routers` add further surfaces (Slack, the maintainers' page)."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        if beside is None:
+            yield
+            return
+        async with beside():
+            yield
+
+    settings = service.settings
+    app = FastAPI(title="distriage", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
+    options = HookOptions(
+        secrets=settings.webhook_secrets,
+        keep_text=bool(settings.missing_github_app),
+        edit_delay=settings.edit_delay,
+    )
+    app.include_router(github_router(options, service.accept, service.metrics))
+    app.include_router(health_router(service))
+    for router in routers:
+        app.include_router(router)
+    return app
