@@ -43,7 +43,11 @@ def code_span(text: str, limit: int = 200) -> str:
 
 def code_block(text: str, language: str = "text", limit: int = 50_000) -> str:
     """Foreign text as a fenced block at the left margin; the closing fence is on its own line."""
-    body = shorten(clean(text), limit).strip("\n")
+    return fenced(shorten(clean(text), limit).strip("\n"), language)
+
+
+def fenced(body: str, language: str) -> str:
+    """Text of ours (a script) as a fenced block, to the letter."""
     fence = "`" * max(3, _longest_run(body) + 1)
     return f"{fence}{language}\n{body}\n{fence}"
 

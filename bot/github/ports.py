@@ -60,6 +60,8 @@ class Outcome:
     labels_added: tuple[str, ...] = ()
     labels_removed: tuple[str, ...] = ()
     writes: int = 0
+    detail: tuple[str, ...] = ()
+    """Rules of the gate that a refused write broke, for the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +116,6 @@ class GitHub(Protocol):
     @property
     def login(self) -> str:
         """The bot's own login ("name[bot]")."""
-
-    def repo_open(self, repo: RepoRef) -> bool:
-        """Whether the repository can be written to: not archived, not disabled."""
 
     def issue(self, ref: IssueRef) -> Issue:
         """The issue as it is now; `Gone` when deleted or transferred."""
@@ -238,6 +237,9 @@ class Store(Protocol):
 
     def save_config(self, repo_id: int, cache: ConfigCache) -> None:
         """Replace it."""
+
+    def claim_config_note(self, repo_id: int, error: str | None) -> bool:
+        """Set the cached configuration's `noted_error`; False when another worker did so before."""
 
     def repo_on(self, repo_id: int) -> bool:
         """False after `/triage off`; True by default."""

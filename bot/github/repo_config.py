@@ -1,4 +1,4 @@
-"""`.github/distriage.yml`: how a repository wants to be served. Its JSON Schema is docs/distriage.schema.json."""
+"""`.github/distriage.yml`: how a repository wants to be served. JSON Schema: docs/distriage.schema.json."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Ignore(_Part):
 
 
 class NoiseBudget(_Part):
-    """When more than `max_dismissed` of the last `of_last` comments were dismissed, it falls back to shadow."""
+    """More than `max_dismissed` of the last `of_last` comments dismissed: it falls back to shadow."""
 
     max_dismissed: int = Field(default=4, ge=0, le=100)
     of_last: int = Field(default=20, ge=1, le=100)
@@ -99,7 +99,7 @@ class _PlainLoader(yaml.SafeLoader):
 
 
 def parse_config(text: str, ids: Callable[[AxisName], frozenset[str]]) -> RepoConfig:
-    """The configuration in a file's text; an empty file means all defaults. `ConfigError` says where it is wrong."""
+    """The configuration in a file's text; empty means all defaults. `ConfigError` says where it is wrong."""
     try:
         data = yaml.load(text, Loader=_PlainLoader)
         config = RepoConfig.model_validate({} if data is None else data)
@@ -111,6 +111,9 @@ def parse_config(text: str, ids: Callable[[AxisName], frozenset[str]]) -> RepoCo
         raise ConfigError("the file is nested too deeply", "See docs/github.md.") from error
     except ValidationError as error:
         raise ConfigError(_first_error(error), "See docs/distriage.schema.json.") from error
+    except (ValueError, OverflowError) as error:
+        # A date or a number that YAML recognises and Python cannot hold.
+        raise ConfigError("a value in the file cannot be read", "See docs/github.md.") from error
     for axis, mapping in config.labels.items():
         if not mapping.keys() <= ids(axis):
             raise ConfigError(f"labels.{axis} names an id that the taxonomy has not", "See docs/taxonomy.md.")

@@ -1,0 +1,85 @@
+"""A repository's configuration at hand: by ETag, and when the file is broken, the last good one.
+
+A broken file never breaks triage; where the last good one asked for it, maintainers get one note.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bot.gate.markdown import pass_markdown
+from bot.github.budget import spend
+from bot.github.errors import Gone, NotAllowed, TryAgain
+from bot.github.marker import own_comments, with_marker
+from bot.github.ports import File, GitHub, Ports
+from bot.github.records import ConfigCache, IssueRef, RepoRef
+from bot.github.repo_config import CONFIG_PATH, ConfigError, RepoConfig, parse_config
+from bot.render.comment import render_config_error
+from knowledge.triage import AxisName
+
+_NO_HASH = "0" * 64
+
+
+def load_config(github: GitHub, ports: Ports, repo: RepoRef) -> RepoConfig:
+    """The configuration in force. `TryAgain` when it can neither be read nor remembered."""
+    known = ports.store.config(repo.id)
+    try:
+        file = github.file(repo, CONFIG_PATH, known.etag if known else None)
+    except TryAgain:
+        if known is None:
+            raise
+        return _good(known)
+    now = cache_after(known, file, ports.core.ids)
+    if now != known:
+        ports.store.save_config(repo.id, now)
+    return _good(now)
+
+
+def cache_after(
+    known: ConfigCache | None, file: File, ids: Callable[[AxisName], frozenset[str]]
+) -> ConfigCache:
+    """What is to be remembered after reading the file. Pure."""
+    noted = known.noted_error if known else None
+    if file.state == "same" and known is not None:
+        return known
+    if file.text is None:
+        return ConfigCache(None, None, None, noted)
+    try:
+        config = parse_config(file.text, ids)
+    except ConfigError as error:
+        return ConfigCache(file.etag, known.good_text if known else None, str(error), noted)
+    return ConfigCache(file.etag, config.model_dump_json(), None, noted)
+
+
+def note_errors(github: GitHub, ports: Ports, ref: IssueRef, config: RepoConfig) -> int:
+    """Tell of a broken (or mended) file on the issue that the last good one names; returns writes made.
+
+    The note is claimed before it is written, so that many workers write it once; it never stops a triage.
+    """
+    known = ports.store.config(ref.repo.id)
+    if known is None or config.report_errors_to is None or not config.comments:
+        return 0
+    if known.error == known.noted_error or not ports.store.claim_config_note(ref.repo.id, known.error):
+        return 0
+    place = IssueRef(ref.installation_id, ref.repo, config.report_errors_to)
+    draft = render_config_error(known.error, config.language)
+    body = pass_markdown(with_marker("config", _NO_HASH, draft.body), draft.links)
+    try:
+        issue = github.issue(place)
+        mine = own_comments(github.comments(place), github.login, "config")
+        if issue.locked or (not mine and known.error is None):
+            return 0
+        spend(ports, ref.installation_id, 1)
+        if mine:
+            github.edit_comment(place, mine[0].id, body)
+        else:
+            github.create_comment(place, body)
+    except (Gone, NotAllowed, TryAgain):
+        return 0
+    return 1
+
+
+def _good(cache: ConfigCache) -> RepoConfig:
+    if cache.good_text is None:
+        return RepoConfig()
+    return RepoConfig.model_validate_json(cache.good_text)

@@ -1,0 +1,78 @@
+"""The composition: one delivery in, one outcome out."""
+
+from __future__ import annotations
+
+from bot.gate.passed import GateError
+from bot.github.command_run import run_command
+from bot.github.errors import Gone, NotAllowed
+from bot.github.events import (
+    CommandGiven,
+    Ignored,
+    InstallationChanged,
+    IssueText,
+    LabelChanged,
+    parse,
+)
+from bot.github.offline import OfflineGitHub
+from bot.github.ports import Delivery, GitHub, Outcome, Ports
+from bot.github.records import IssueRef, LabelFact
+from bot.github.triage_issue import triage_issue
+
+
+def process(delivery: Delivery, ports: Ports) -> Outcome:
+    """Do all the work of a delivery; safe to run again at any time, whatever an earlier run got done.
+
+    Returns when it is done for good. Raises `TryAgain` when it has to run again later, and any other
+    error when it cannot be done (then it is a poison delivery). The caller holds the issue's lock.
+    """
+    event = parse(delivery.event, delivery.payload)
+    if isinstance(event, Ignored):
+        return Outcome("ignored", event.reason)
+    if isinstance(event, InstallationChanged):
+        return _installation(event, ports)
+    try:
+        return _issue(event, ports)
+    except Gone:
+        return Outcome("silent", "gone", event.ref)
+    except NotAllowed as error:
+        return Outcome("silent", error.why, event.ref)
+    except GateError as error:
+        # Better no comment than a wrong one.
+        return Outcome("silent", "gate_refused", event.ref, detail=tuple(error.violations))
+
+
+def _issue(event: IssueText | LabelChanged | CommandGiven, ports: Ports) -> Outcome:
+    if isinstance(event, LabelChanged):
+        return _label(event, ports)
+    if isinstance(event, CommandGiven):
+        if ports.app is None:
+            return Outcome("ignored", "no_credentials", event.ref)
+        return run_command(ports.app.installation(event.ref.installation_id), ports, event)
+    return triage_issue(_github(event, ports), ports, event.ref, event.repo_open)
+
+
+def _github(event: IssueText, ports: Ports) -> GitHub:
+    if ports.app is None:
+        return OfflineGitHub(event.issue)
+    return ports.app.installation(event.ref.installation_id)
+
+
+def _label(event: LabelChanged, ports: Ports) -> Outcome:
+    by_us = ports.app is not None and event.by == _own_login(ports, event.ref)
+    ports.store.save_label_fact(
+        LabelFact(event.ref, event.label, event.added, event.by, by_us, ports.clock.now())
+    )
+    return Outcome("noted", "label", event.ref)
+
+
+def _own_login(ports: Ports, ref: IssueRef) -> str:
+    assert ports.app is not None
+    return ports.app.installation(ref.installation_id).login
+
+
+def _installation(event: InstallationChanged, ports: Ports) -> Outcome:
+    if event.note is not None:
+        ports.store.save_installation(event.note)
+    if event.added or event.removed:
+        ports.store.save_repos(event.installation_id, list(event.added), list(event.removed))
+    return Outcome("noted", "installation")

@@ -1,0 +1,99 @@
+"""The one comment of an issue: found, written or edited, never a second one.
+
+Interleavings this excludes, given that jobs of one issue never run side by side:
+- killed between writing and noting it: the next run finds the comment by marker and author;
+- the connection dropped after the write: the note holds `intended_at`, the next run looks again, and
+  where the list does not show it yet waits until `settle_seconds` have passed;
+- removed by a person: the note holds an id that GitHub no longer knows, so nothing is written again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Literal
+
+from bot.gate.passed import PassedMarkdown
+from bot.github.budget import spend
+from bot.github.errors import Gone, TryAgain
+from bot.github.marker import edited_by_person, own_comments
+from bot.github.ports import Comment, GitHub, Ports
+from bot.github.records import CommentNote, Dismissal, IssueRef
+
+# A rate limit refuses before anything is written; a 5xx or a dropped connection leaves it open.
+_REFUSED = frozenset({403, 429})
+
+Did = Literal["created", "edited", "unchanged", "deleted_by_person", "edited_by_person", "dismissed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """What was done about the comment."""
+
+    did: Did
+    comment_id: int | None
+
+    @property
+    def writes(self) -> int:
+        """Calls that changed something."""
+        return 1 if self.did in {"created", "edited"} else 0
+
+
+def find_own(github: GitHub, ports: Ports, ref: IssueRef, comments: list[Comment]) -> Comment | None:
+    """The bot's comment: from the list, else by the id in the note (the list may lag behind)."""
+    mine = own_comments(comments, github.login, "triage")
+    if mine:
+        return mine[0]
+    note = ports.store.comment_note(ref)
+    if note is None or note.comment_id is None:
+        return None
+    try:
+        return github.comment(ref, note.comment_id)
+    except Gone:
+        return None
+
+
+def hold_back(ports: Ports, ref: IssueRef, own: Comment | None, force: bool) -> Did | None:
+    """Why people's doings forbid a comment; None when they do not, or a maintainer asked for it (`force`)."""
+    note = ports.store.comment_note(ref)
+    if force:
+        return None
+    if own is None and note is not None and note.comment_id is not None:
+        if note.state == "live":
+            ports.store.save_dismissal(Dismissal(ref, "?", "deleted", ports.clock.now()))
+            ports.store.save_comment_note(ref, replace(note, state="deleted"))
+        return "deleted_by_person"
+    if note is not None and note.state != "live":
+        return "dismissed"
+    if own is not None and edited_by_person(own.body):
+        return "edited_by_person"
+    return None
+
+
+def post(github: GitHub, ports: Ports, ref: IssueRef, own: Comment | None, body: PassedMarkdown) -> Posted:
+    """Write the body as the issue's one comment; `own` is what `find_own` found a moment ago."""
+    note = ports.store.comment_note(ref) or CommentNote(None, None)
+    if own is not None:
+        if own.body.split() != body.split():
+            spend(ports, ref.installation_id, 1)
+            github.edit_comment(ref, own.id, body)
+            did: Did = "edited"
+        else:
+            did = "unchanged"
+        ports.store.save_comment_note(ref, replace(note, comment_id=own.id, intended_at=None, state="live"))
+        return Posted(did, own.id)
+    now = ports.clock.now()
+    if note.intended_at is not None:
+        left = note.intended_at + timedelta(seconds=ports.settle_seconds) - now
+        if left > timedelta(0):
+            raise TryAgain("an earlier write may still show up", after=left.total_seconds())
+    spend(ports, ref.installation_id, 1)
+    ports.store.save_comment_note(ref, replace(note, comment_id=None, intended_at=now, state="live"))
+    try:
+        comment = github.create_comment(ref, body)
+    except TryAgain as error:
+        if error.status in _REFUSED:
+            ports.store.save_comment_note(ref, replace(note, intended_at=None))
+        raise
+    ports.store.save_comment_note(ref, replace(note, comment_id=comment.id, intended_at=None, state="live"))
+    return Posted("created", comment.id)

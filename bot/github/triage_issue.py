@@ -1,0 +1,170 @@
+"""One issue from its text to its comment and labels, or to a reason for none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from bot.gate.ids import check_ids
+from bot.gate.markdown import pass_markdown
+from bot.gate.passed import PassedMarkdown
+from bot.github.config_load import load_config, note_errors
+from bot.github.corrected import apply_corrections, merge
+from bot.github.decide import Say, answered_by_maintainer, leave_alone, mode_now, other_bot_asks, what_to_say
+from bot.github.errors import TryAgain
+from bot.github.label_writing import write_labels
+from bot.github.labels import LabelPlan, wanted_labels
+from bot.github.marker import with_marker
+from bot.github.ports import Comment, GitHub, Issue, Outcome, OutcomeKind, Ports
+from bot.github.posting import Posted, find_own, hold_back, post
+from bot.github.records import IssueRef, TriageRecord
+from bot.github.repo_config import Mode, RepoConfig
+from bot.render.comment import View, render_comment
+from knowledge.redact import redact
+from knowledge.report import Report
+from knowledge.triage import AxisName, Triage
+
+_ROUNDS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """Everything known of the issue at one moment."""
+
+    issue: Issue
+    config: RepoConfig
+    mode: Mode
+    why: str
+    report: Report
+    triage: Triage
+    corrected: dict[AxisName, tuple[str, ...]]
+    comments: list[Comment]
+    own: Comment | None
+
+
+def triage_issue(
+    github: GitHub, ports: Ports, ref: IssueRef, repo_open: bool = True, force: bool = False
+) -> Outcome:
+    """Triage the issue as it is now and bring its comment and labels in line.
+
+    The text is read afresh, so old and reordered deliveries do no harm, and read again just before the
+    write: when it changed meanwhile, all is done anew. `force`: a maintainer asked for it. Raises `TryAgain`.
+    """
+    config = load_config(github, ports, ref.repo)
+    writes = note_errors(github, ports, ref, config)
+    for _ in range(_ROUNDS):
+        issue = github.issue(ref)
+        alone = leave_alone(issue, config, repo_open)
+        if alone:
+            return Outcome("silent", alone, ref, writes=writes)
+        case = _look(github, ports, ref, issue, config)
+        fresh = github.issue(ref)
+        unchanged = _report(ports, ref, fresh, config).content_hash == case.report.content_hash
+        if unchanged and leave_alone(fresh, config, repo_open) is None:
+            return _act(github, ports, ref, replace(case, issue=fresh), force)
+    raise TryAgain("the issue keeps changing", after=10)
+
+
+def _look(github: GitHub, ports: Ports, ref: IssueRef, issue: Issue, config: RepoConfig) -> _Case:
+    noise = ports.store.noise(ref.repo.id, config.noise.of_last)
+    mode, why = mode_now(config, ports.store.repo_on(ref.repo.id), noise)
+    report = _report(ports, ref, issue, config)
+    triage = ports.core.triage(report)
+    check_ids(triage, ports.core.ids)
+    corrected = merge(ports.store.corrections(ref))
+    writing = mode in {"comment", "both"}
+    comments = github.comments(ref) if writing or issue.comments else []
+    own = find_own(github, ports, ref, comments)
+    return _Case(
+        issue, config, mode, why, report, apply_corrections(triage, corrected), corrected, comments, own
+    )
+
+
+def _report(ports: Ports, ref: IssueRef, issue: Issue, config: RepoConfig) -> Report:
+    body = "\n\n".join([issue.body, *ports.store.results(ref)])
+    return Report(id=ref.name, title=issue.title, body=body, framework=config.framework)
+
+
+def _act(github: GitHub, ports: Ports, ref: IssueRef, case: _Case, force: bool) -> Outcome:
+    asks = other_bot_asks(case.comments, github.login)
+    say = _say(case, asks, force)
+    body = _body(ports, ref, case, say, asks) if say.what != "nothing" or case.own else None
+    wanted = tuple(name for names in wanted_labels(case.triage, case.config).values() for name in names)
+    if case.mode == "shadow":
+        return _save(ports, ref, case, "shadow", case.why, body if say.what != "nothing" else None, wanted)
+    labels = LabelPlan()
+    if case.mode in {"label", "both"}:
+        labels = write_labels(github, ports, ref, case.issue, case.triage, case.config)
+    posted, held = None, None
+    if case.mode in {"comment", "both"} and body is not None:
+        held = hold_back(ports, ref, case.own, force)
+        posted = None if held else post(github, ports, ref, case.own, body)
+    kind, reason = _ended(say, posted, labels, held)
+    return _save(ports, ref, case, kind, reason, body, wanted, posted, labels)
+
+
+def _say(case: _Case, asks: bool, force: bool) -> Say:
+    say = what_to_say(case.triage, case.config, asks)
+    answered = answered_by_maintainer(case.comments, case.issue.author)
+    if say.what != "nothing" and case.own is None and answered and not force:
+        return Say("nothing", "answered_by_people")
+    return say
+
+
+def _body(ports: Ports, ref: IssueRef, case: _Case, say: Say, asks: bool) -> PassedMarkdown:
+    note = ports.store.comment_note(ref)
+    draft = render_comment(
+        View(
+            triage=case.triage,
+            name=ports.core.name,
+            what="withdrawn" if say.what == "nothing" else say.what,
+            language=case.config.language,
+            sections=[s for s in case.config.sections if not (s == "missing" and asks)],
+            thresholds=case.config.thresholds.model_dump(),
+            corrected=case.corrected,
+            explain=note is not None and note.explained,
+        )
+    )
+    return pass_markdown(with_marker("triage", case.report.content_hash, draft.body), draft.links)
+
+
+def _ended(say: Say, posted: Posted | None, labels: LabelPlan, held: str | None) -> tuple[OutcomeKind, str]:
+    if posted is not None and posted.writes:
+        return "written", posted.did
+    if labels.add or labels.remove:
+        return "written", "labels"
+    if held is not None:
+        return "silent", held
+    if posted is not None:
+        return "unchanged", say.reason
+    return "silent", say.reason
+
+
+def _save(
+    ports: Ports,
+    ref: IssueRef,
+    case: _Case,
+    kind: OutcomeKind,
+    reason: str,
+    body: str | None,
+    wanted: tuple[str, ...],
+    posted: Posted | None = None,
+    labels: LabelPlan | None = None,
+) -> Outcome:
+    labels = labels or LabelPlan()
+    ports.store.save_triage(
+        TriageRecord(
+            issue=ref,
+            input_hash=case.report.content_hash,
+            triage=case.triage,
+            mode=case.mode,
+            outcome=kind,
+            reason=reason,
+            would_post=body or "",
+            would_label=wanted,
+            at=ports.clock.now(),
+            title=redact(case.issue.title).text[:300],
+        )
+    )
+    writes = (posted.writes if posted else 0) + bool(labels.add) + len(labels.remove)
+    comment_id = posted.comment_id if posted else None
+    return Outcome(kind, reason, ref, comment_id, labels.add, labels.remove, writes)

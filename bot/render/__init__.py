@@ -1,0 +1,1 @@
+"""One triage, many surfaces: terminal, Markdown, JSON, the GitHub comment."""

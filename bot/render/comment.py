@@ -1,0 +1,169 @@
+"""The GitHub comment: what a good colleague would write, one screen before the folds.
+
+Whatever is not from frame.toml goes through bot/gate/quote.py; the gate then checks the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from typing import Literal
+
+from bot.gate.links import case_link
+from bot.gate.quote import code_block, code_span, prose, shorten
+from bot.render.folds import correct_fold, explain_fold, script_fold
+from bot.render.frame import Frame
+from knowledge.triage import Axis, AxisName, Neighbour, QuotedLine, Triage
+
+EVIDENCE_LINES = 6
+_LINE_CHARS = 160
+_SHOWN_CASES = 3
+_ROLES = {"root": 0, "consequence": 1, "context": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What the comment shows: which sections, in which language, from which probabilities on."""
+
+    triage: Triage
+    name: Callable[[AxisName, str], str]
+    what: Literal["finding", "ask", "withdrawn"] = "finding"
+    language: str = "en"
+    sections: Collection[str] = ("evidence", "fixes", "cases", "missing", "script")
+    thresholds: dict[str, float] = field(default_factory=dict)
+    corrected: dict[AxisName, tuple[str, ...]] = field(default_factory=dict)
+    explain: bool = False
+
+    def claimed(self, axis: AxisName) -> list[tuple[str, float]]:
+        """The (id, probability) an axis claims here, most probable first."""
+        value: Axis = getattr(self.triage, axis)
+        least = self.thresholds.get(axis, 0.0)
+        return [(r.id, r.p) for r in value.ranking if r.id in value.answer and r.p >= least]
+
+    def words(self, axis: AxisName, id_: str) -> str:
+        """An id's name and the id itself."""
+        return f"{prose(self.name(axis, id_))} ({code_span(id_)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A comment before the gate and the addresses it may link to."""
+
+    body: str
+    links: frozenset[str]
+
+
+def render_comment(view: View) -> Draft:
+    """The comment for a triage. Sections that have nothing to say are left out."""
+    say = Frame(view.language)
+    shown = view.triage.neighbours[:_SHOWN_CASES] if "cases" in view.sections else []
+    parts: list[str] = []
+    if view.what == "withdrawn":
+        return Draft(say("withdrawn") + "\n", frozenset())
+    if view.what == "ask":
+        parts += [say("ask_only"), *_missing(view)]
+    else:
+        parts += [_headline(view, say), *_causes(view, say), *_corrections(view, say)]
+        parts += [*_evidence(view, say), *_conflicts(view, say), *_fixes(view, say), *_cases(shown, say)]
+        if "missing" in view.sections and view.triage.missing:
+            parts += [say("missing"), *_missing(view)]
+    if "script" in view.sections:
+        parts += script_fold(view.triage.script, say)
+    if view.explain:
+        parts += explain_fold(view.triage, say)
+    parts += correct_fold(say)
+    links = {link for n in shown if (link := case_link(n.url))}
+    return Draft("\n\n".join(parts) + "\n", frozenset(links))
+
+
+def render_dismissed(language: str) -> Draft:
+    """What is left of a dismissed comment: one line."""
+    return Draft(Frame(language)("dismissed") + "\n", frozenset())
+
+
+def render_config_error(error: str | None, language: str = "en") -> Draft:
+    """The note to maintainers about their configuration file; None = it can be read again."""
+    say = Frame(language)
+    text = say("config_broken", error=prose(error)) if error else say("config_mended")
+    return Draft(text + "\n", frozenset())
+
+
+def _headline(view: View, say: Frame) -> str:
+    types = view.claimed("type")
+    if types and types[0][0] == "howto":
+        return say("howto", sure=say.how_sure(types[0][1]))
+    symptom, stage = view.claimed("symptom"), view.claimed("stage")
+    if not symptom and not stage:
+        return say("cannot_name")
+    what = " / ".join(view.words("symptom", id_) for id_, _ in symptom[:2]) or say("fault_only")
+    if stage:
+        what = say("finding_stage", stage=view.words("stage", stage[0][0]), symptom=what)
+    return say("finding", what=what, sure=say.how_sure((symptom or stage)[0][1]))
+
+
+def _causes(view: View, say: Frame) -> list[str]:
+    if view.claimed("type") and view.claimed("type")[0][0] == "howto":
+        return []
+    causes = view.claimed("cause")
+    if causes:
+        return [say("cause", cause=view.words("cause", causes[0][0]), sure=say.how_sure(causes[0][1]))]
+    still = view.triage.cause.answer_set[:4]
+    names = ", ".join(view.words("cause", id_) for id_ in still)
+    return [say("cause_open", causes=names)] if still else []
+
+
+def _corrections(view: View, say: Frame) -> list[str]:
+    given = [view.words(axis, id_) for axis, ids in view.corrected.items() for id_ in ids]
+    return [say("corrected", labels=", ".join(given))] if given else []
+
+
+def _evidence(view: View, say: Frame) -> list[str]:
+    if "evidence" not in view.sections or not view.triage.evidence.lines:
+        return []
+    best = sorted(view.triage.evidence.lines, key=lambda line: _ROLES[line.role])[:EVIDENCE_LINES]
+    best.sort(key=lambda line: (not line.in_title, line.line))
+    return [say("evidence"), code_block("\n".join(_quoted(line, say) for line in best))]
+
+
+def _quoted(line: QuotedLine, say: Frame) -> str:
+    place = say("evidence_title") if line.in_title else str(line.line)
+    rank = f" [{say('evidence_rank', rank=line.rank)}]" if line.rank is not None else ""
+    return f"{place:>5}{rank} | {shorten(' '.join(line.text.split()), _LINE_CHARS)}"
+
+
+def _conflicts(view: View, say: Frame) -> list[str]:
+    found = view.triage.evidence.conflicts[:2] if "evidence" in view.sections else []
+    return [say("conflicts", text=prose(c.text), source=code_span(c.source)) for c in found]
+
+
+def _fixes(view: View, say: Frame) -> list[str]:
+    least = view.thresholds.get("fix", 0.0)
+    fixes = [f for f in view.triage.advice.fixes if f.p >= least][:3]
+    if "fixes" not in view.sections or not fixes:
+        return []
+    lines = []
+    for place, fix in enumerate(fixes, 1):
+        count, of, scope = fix.support.count, fix.support.of, prose(fix.support.scope)
+        key = "fix" if count else "fix_unsupported"
+        name = f"**{prose(fix.name)}**"
+        told = say(key, name=name, count=count, of=of, scope=scope, text=prose(fix.text))
+        lines.append(f"{place}. {told}")
+    return [say("fixes"), "\n".join(lines)]
+
+
+def _cases(shown: list[Neighbour], say: Frame) -> list[str]:
+    if not shown:
+        return []
+    lines = [f"**{say('cases')}**", ""]
+    for case in shown:
+        link = case_link(case.url)
+        name = code_span(case.id, 80)
+        entry = say("case", link=f"[{name}]({link})" if link else name, title=code_span(case.title, 100))
+        if case.resolution:
+            entry += ". " + say("case_resolution", resolution=prose(case.resolution, 160))
+        lines.append(f"- {entry}")
+    return ["\n".join(lines)]
+
+
+def _missing(view: View) -> list[str]:
+    return ["\n".join(f"- {prose(item.ask, 200)}" for item in view.triage.missing[:4])]
