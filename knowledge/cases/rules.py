@@ -5,7 +5,7 @@ from __future__ import annotations
 from knowledge.cases.case import Case
 from knowledge.errors import DataError
 from knowledge.taxonomy import load_taxonomy
-from knowledge.taxonomy.study1 import case_id
+from knowledge.taxonomy.links import case_id
 
 HUMAN = "human"
 """Label sources that start with this are people's."""

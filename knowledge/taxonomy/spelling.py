@@ -34,6 +34,17 @@ def is_undecided(cell: str) -> bool:
     return not cell.strip() or fold(cell) in spellings()["undecided"]["cells"]
 
 
+def type_id(cell: str) -> str | None:
+    """ "how-to question" -> "howto"; None when it is no type of the study."""
+    return _named("type", cell)
+
+
+def is_leaf(cell: str) -> bool:
+    """True when a label names a leaf below any stage."""
+    leaves: dict[str, dict[str, str]] = spellings()["leaf"]
+    return any(fold(cell) in below for below in leaves.values())
+
+
 def stage_id(cell: str) -> str | None:
     """ "Communication setup" -> "B"; None when it is no stage of the study."""
     return _named("stage", cell)

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import re2
-
 from knowledge.errors import DataError
 from knowledge.taxonomy import spelling
+from knowledge.taxonomy.links import case_id
 from knowledge.taxonomy.loader import load_taxonomy
 from knowledge.taxonomy.sheet import SheetRow, read_sheets
 
@@ -30,8 +29,6 @@ _COLUMNS: dict[str, dict[str, tuple[str, ...]]] = {
         "subtopic": ("sub-topic", "how-to sub-topic"),
     },
 }
-_GITHUB = re2.compile(r"^https://github\.com/([\w.-]+/[\w.-]+)/(?:issues|pull|discussions)/(\d+)/?$")
-_STACKOVERFLOW = re2.compile(r"^https://stackoverflow\.com/questions/(\d+)(?:/.*)?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +75,6 @@ def import_labels(path: Path) -> ImportedStudy:
     sheet = sheets["how-to questions"]
     howtos = [_howto(sheet.where, row, url) for row, url in with_links(sheet.where, sheet.rows)]
     return ImportedStudy(tuple(faults), tuple(howtos), dict(unlisted))
-
-
-def case_id(url: str) -> str:
-    """ "https://github.com/o/r/issues/7" -> "o/r#7"; a Stack Overflow question -> "stackoverflow#7"."""
-    github, question = _GITHUB.match(url), _STACKOVERFLOW.match(url)
-    if github:
-        return f"{github.group(1)}#{github.group(2)}"
-    if question:
-        return f"stackoverflow#{question.group(1)}"
-    raise DataError(f"{url!r} is no link of an issue or question.", "Write the link as the browser shows it.")
 
 
 def with_links(where: str, rows: tuple[SheetRow, ...]) -> list[tuple[SheetRow, str]]:
