@@ -1,144 +1,179 @@
-"""GitHub through PyGithub as an App: its tokens, its connection, our few calls.
+"""One installation's GitHub, as calls of the REST API.
 
-Only GET is retried here: a write whose answer was lost may have worked, and the one who asked must look first.
-Calls: https://docs.github.com/rest/issues and https://docs.github.com/rest/apps
+https://docs.github.com/rest/issues, https://docs.github.com/rest/repos/contents, https://docs.github.com/rest/reactions
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
-import threading
-import time
-from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import quote
 
-import github
-import requests
-from github.GithubException import GithubException
-from github.Requester import Requester
-from urllib3.util import Retry
+from bot.gate.passed import PassedLabel, PassedMarkdown
+from bot.github.calls import Caller, file_text
+from bot.github.errors import GitHubError, Gone
+from bot.github.ports import Comment, File, GitHub, Issue, LabelEvent, Permission, Reaction
+from bot.github.records import IssueRef, RepoRef
 
-from bot.github.client_errors import meaning, no_answer
-from bot.github.errors import GitHubError
-
-_MAX_PAGES = 30
+_FILE_BYTES = 65_536
+_NEW_LABEL_COLOUR = "ededed"
 
 
-def read_retries() -> Retry:
-    """Two more tries for a GET that met a server error or a dropped connection, a fraction of a second apart."""
-    return Retry(
-        total=2,
-        status_forcelist=(500, 502, 503, 504),
-        allowed_methods=frozenset({"GET"}),
-        backoff_factor=0.2,
-        respect_retry_after_header=False,
-        raise_on_status=False,
+class InstallationGitHub(GitHub):
+    """GitHub with an installation's token; `login` is the bot's own."""
+
+    def __init__(self, caller: Caller, login: str) -> None:
+        self._caller = caller
+        self._login = login
+
+    @property
+    def login(self) -> str:
+        """The bot's own login."""
+        return self._login
+
+    def issue(self, ref: IssueRef) -> Issue:
+        """GET an issue."""
+        return _issue(self._caller.call("GET", _issue_path(ref)))
+
+    def comments(self, ref: IssueRef) -> list[Comment]:
+        """GET all its comments."""
+        return [_comment(item) for item in self._caller.pages(f"{_issue_path(ref)}/comments")]
+
+    def comment(self, ref: IssueRef, comment_id: int) -> Comment:
+        """GET one comment."""
+        return _comment(self._caller.call("GET", _comment_path(ref, comment_id)))
+
+    def create_comment(self, ref: IssueRef, body: PassedMarkdown) -> Comment:
+        """POST a comment."""
+        return _comment(self._caller.call("POST", f"{_issue_path(ref)}/comments", {"body": body}))
+
+    def edit_comment(self, ref: IssueRef, comment_id: int, body: PassedMarkdown) -> None:
+        """PATCH a comment."""
+        self._caller.call("PATCH", _comment_path(ref, comment_id), {"body": body})
+
+    def add_labels(self, ref: IssueRef, labels: list[PassedLabel]) -> None:
+        """POST labels; GitHub would create unknown ones, which is why only `PassedLabel`s come here."""
+        self._caller.call("POST", f"{_issue_path(ref)}/labels", {"labels": list(labels)})
+
+    def remove_label(self, ref: IssueRef, label: PassedLabel) -> None:
+        """DELETE a label from the issue."""
+        try:
+            self._caller.call("DELETE", f"{_issue_path(ref)}/labels/{quote(label, safe='')}")
+        except Gone:
+            return
+
+    def repo_labels(self, repo: RepoRef) -> frozenset[str]:
+        """GET the repository's labels."""
+        return frozenset(str(item["name"]) for item in self._caller.pages(f"{_repo_path(repo)}/labels"))
+
+    def create_label(self, repo: RepoRef, label: PassedLabel) -> None:
+        """POST a label of a neutral colour; 422 means that it is there."""
+        try:
+            self._caller.call(
+                "POST", f"{_repo_path(repo)}/labels", {"name": label, "color": _NEW_LABEL_COLOUR}
+            )
+        except GitHubError as error:
+            if error.status != 422:
+                raise
+
+    def label_events(self, ref: IssueRef) -> list[LabelEvent]:
+        """GET the issue's events and keep those about labels."""
+        found = []
+        for item in self._caller.pages(f"{_issue_path(ref)}/events"):
+            if item.get("event") in {"labeled", "unlabeled"}:
+                name = str(item["label"]["name"])
+                found.append(LabelEvent(name, item["event"] == "labeled", _login(item.get("actor"))))
+        return found
+
+    def react(self, ref: IssueRef, comment_id: int, reaction: Reaction) -> None:
+        """POST a reaction; GitHub answers the same one with 200 instead of 201."""
+        self._caller.call("POST", f"{_comment_path(ref, comment_id)}/reactions", {"content": reaction})
+
+    def reactions(self, ref: IssueRef, comment_id: int) -> list[tuple[str, str]]:
+        """GET the reactions to a comment."""
+        path = f"{_comment_path(ref, comment_id)}/reactions"
+        return [(_login(item.get("user")), str(item["content"])) for item in self._caller.pages(path)]
+
+    def permission(self, repo: RepoRef, login: str) -> Permission:
+        """GET a user's permission; somebody unknown has none."""
+        path = f"{_repo_path(repo)}/collaborators/{quote(login, safe='')}/permission"
+        try:
+            found = self._caller.call("GET", path)["permission"]
+        except Gone:
+            return "none"
+        known: dict[str, Permission] = {"admin": "admin", "write": "write", "read": "read"}
+        return known.get(found, "none")
+
+    def file(self, repo: RepoRef, path: str, etag: str | None) -> File:
+        """GET a file unless its ETag still fits; 304 costs nothing of the rate limit."""
+        headers = {"If-None-Match": etag} if etag else {}
+        try:
+            status, got, data = self._caller.answer(
+                "GET", f"{_repo_path(repo)}/contents/{quote(path)}", headers=headers
+            )
+        except Gone:
+            return File("absent")
+        if status == 304:
+            return File("same", None, etag)
+        text = file_text(data, _FILE_BYTES)
+        return File("absent") if text is None else File("found", text, got.get("etag"))
+
+    def recent_issues(self, repo: RepoRef, since: datetime) -> list[Issue]:
+        """GET open issues, newest first, until they are older."""
+        found = []
+        path = f"{_repo_path(repo)}/issues"
+        for item in self._caller.pages(path, state="open", sort="created", direction="desc"):
+            issue = _issue(item)
+            if issue.created_at < since:
+                break
+            if not issue.is_pull_request:
+                found.append(issue)
+        return found
+
+    def repos(self) -> list[RepoRef]:
+        """GET the installation's repositories."""
+        items = self._caller.pages("/installation/repositories")
+        return [RepoRef(i["id"], i["full_name"]) for i in items if not i.get("archived")]
+
+
+def _repo_path(repo: RepoRef) -> str:
+    return f"/repos/{quote(repo.full_name)}"
+
+
+def _issue_path(ref: IssueRef) -> str:
+    return f"{_repo_path(ref.repo)}/issues/{ref.number}"
+
+
+def _comment_path(ref: IssueRef, comment_id: int) -> str:
+    return f"{_repo_path(ref.repo)}/issues/comments/{comment_id}"
+
+
+def _login(user: Any) -> str:
+    return str(user["login"]) if user else "ghost"
+
+
+def _is_bot(user: Any) -> bool:
+    return bool(user) and (user.get("type") == "Bot" or _login(user).endswith("[bot]"))
+
+
+def _issue(data: Any) -> Issue:
+    user = data.get("user")
+    return Issue(
+        number=data["number"],
+        title=data.get("title") or "",
+        body=data.get("body") or "",
+        author=_login(user),
+        author_is_bot=_is_bot(user),
+        labels=frozenset(str(label["name"]) for label in data.get("labels") or []),
+        open=data.get("state") != "closed",
+        locked=bool(data.get("locked")),
+        is_pull_request=bool(data.get("pull_request")),
+        created_at=datetime.fromisoformat(data["created_at"]).astimezone(UTC),
+        comments=data.get("comments") or 0,
     )
 
 
-class Caller:
-    """JSON calls over PyGithub's requester, with our errors.
-
-    A requester is not made for several threads at once, so each thread makes its own with `make`.
-    """
-
-    def __init__(self, make: Callable[[], Requester]) -> None:
-        self._make = make
-        self._local = threading.local()
-
-    def call(self, verb: str, path: str, input_: Any = None, **params: Any) -> Any:
-        """The parsed answer of a call; raises the errors of bot/github/errors.py."""
-        return self.answer(verb, path, input_, params)[2]
-
-    def answer(
-        self,
-        verb: str,
-        path: str,
-        input_: Any = None,
-        params: dict[str, Any] | None = None,
-        headers: dict[str, str] | None = None,
-    ) -> tuple[int, dict[str, str], Any]:
-        """Status, headers in lower case and parsed body, for statuses below 400."""
-        try:
-            status, got, text = self._requester().requestJson(verb, path, params, headers or {}, input_)
-        except GithubException as error:
-            # Raised while fetching an installation's token.
-            raise _meaning(error) from error
-        except requests.RequestException as error:
-            raise no_answer(type(error).__name__) from error
-        data = _json(text)
-        if status >= 400:
-            message = str(data.get("message", "")) if isinstance(data, dict) else ""
-            raise meaning(status, got, message, time.time())
-        return status, got, data
-
-    def pages(self, path: str, **params: Any) -> Iterator[Any]:
-        """The items of a list, over at most 30 pages of 100."""
-        for page in range(1, _MAX_PAGES + 1):
-            _, headers, data = self.answer("GET", path, None, {**params, "per_page": 100, "page": page})
-            yield from data if isinstance(data, list) else _listed(data)
-            if 'rel="next"' not in headers.get("link", ""):
-                return
-
-    def after_cursor(self, path: str, **params: Any) -> Iterator[Any]:
-        """The items of a list that is paged by a cursor, as the App's deliveries are."""
-        query = {**params, "per_page": 100}
-        for _ in range(_MAX_PAGES):
-            _, headers, data = self.answer("GET", path, None, query)
-            yield from data
-            cursor = _cursor(headers.get("link", ""))
-            if cursor is None:
-                return
-            query = {**query, "cursor": cursor}
-
-    def _requester(self) -> Requester:
-        found: Requester | None = getattr(self._local, "requester", None)
-        if found is None:
-            found = self._local.requester = self._make()
-        return found
-
-
-def file_text(data: Any, limit: int) -> str | None:
-    """The text of a contents answer; None for a folder, a link, or something that is no text of that size."""
-    if not isinstance(data, dict) or data.get("type") != "file" or data.get("encoding") != "base64":
-        return None
-    try:
-        raw = base64.b64decode(data.get("content", ""))
-    except (binascii.Error, ValueError):
-        return None
-    return raw.decode("utf-8", "replace") if len(raw) <= limit else None
-
-
-def user_agent() -> str:
-    """How the bot names itself to GitHub."""
-    return f"distriage PyGithub/{github.__name__}"
-
-
-def _json(text: str) -> Any:
-    # PyGithub's own parser is private to it; an answer that is no JSON comes from a proxy in between.
-    import json
-
-    try:
-        return json.loads(text) if text else None
-    except ValueError:
-        return None
-
-
-def _listed(data: Any) -> list[Any]:
-    # Some lists come wrapped: {"total_count": 1, "repositories": [...]}
-    lists = [v for v in data.values() if isinstance(v, list)] if isinstance(data, dict) else []
-    return lists[0] if lists else []
-
-
-def _cursor(link: str) -> str | None:
-    for part in link.split(","):
-        if 'rel="next"' in part and "cursor=" in part:
-            return part.split("cursor=")[1].split("&")[0].split(">")[0]
-    return None
-
-
-def _meaning(error: GithubException) -> GitHubError:
-    headers = {key.lower(): str(value) for key, value in (error.headers or {}).items()}
-    message = str(error.data.get("message", "")) if isinstance(error.data, dict) else ""
-    return meaning(error.status, headers, message, time.time())
+def _comment(data: Any) -> Comment:
+    user = data.get("user")
+    association = str(data.get("author_association") or "NONE")
+    return Comment(data["id"], _login(user), _is_bot(user), data.get("body") or "", association)

@@ -28,7 +28,7 @@ _SECONDARY_WAIT = 60.0
 
 
 def meaning(status: int, headers: Mapping[str, str], message: str, now: float) -> GitHubError:
-    """The error for an answer; `now` in seconds since 1970. `message` is GitHub's own, never a report's text."""
+    """The error for an answer; `now` in seconds since 1970, `message` GitHub's own."""
     text = message.lower()
     what = f"GitHub answered {status}"
     if status in {403, 429} and (limit := _limit_wait(status, headers, text, now)) is not None:
@@ -36,7 +36,7 @@ def meaning(status: int, headers: Mapping[str, str], message: str, now: float) -
     if status in {404, 410, 451}:
         return Gone(what, status)
     if status == 403:
-        why = next((name for word, name in _WORDS if word in text), "forbidden")
+        why: Forbidden = next((name for word, name in _WORDS if word in text), "forbidden")
         return NotAllowed(f"{what}: {why}", why, status)
     if status >= 500 or status == 408:
         return TryAgain(what, after=_wait(headers) or _SERVER_WAIT, status=status)
@@ -44,7 +44,7 @@ def meaning(status: int, headers: Mapping[str, str], message: str, now: float) -
 
 
 def no_answer(kind: str) -> TryAgain:
-    """The error for a connection that failed, was dropped or timed out: the call may or may not have worked."""
+    """The error for a connection that failed, was dropped or timed out: the call may have worked."""
     return TryAgain(f"no answer from GitHub ({kind})", after=_NO_ANSWER_WAIT)
 
 

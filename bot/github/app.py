@@ -1,0 +1,100 @@
+"""The App across its installations, authenticated by its private key.
+
+https://docs.github.com/rest/apps/apps and https://docs.github.com/rest/apps/webhooks
+"""
+
+from __future__ import annotations
+
+import threading
+from datetime import UTC, datetime
+from functools import cached_property, partial
+
+from github import Auth, GithubIntegration
+from github.Requester import Requester
+
+from bot.github.calls import Caller, read_retries
+from bot.github.client import InstallationGitHub
+from bot.github.ports import FailedDelivery, GitHub, GitHubApp
+from bot.github.records import InstallationNote
+
+_PER_SWEEP = 200
+
+
+class App(GitHubApp):
+    """The GitHub App `app_id`; `private_key` is PEM text, `api_url` the root of the REST API.
+
+    `seconds_between_writes` is kept by each thread for itself, besides the shared budget in the store.
+    """
+
+    def __init__(
+        self,
+        app_id: int,
+        private_key: str,
+        api_url: str = "https://api.github.com",
+        seconds_between_writes: float = 1.0,
+        timeout: int = 15,
+    ) -> None:
+        self._auth = Auth.AppAuth(app_id, private_key)
+        self._api_url = api_url.rstrip("/")
+        self._pause = seconds_between_writes
+        self._timeout = timeout
+        self._caller = Caller(lambda: self._integration().requester)
+        self._lock = threading.Lock()
+        self._installations: dict[int, InstallationGitHub] = {}
+
+    @cached_property
+    def login(self) -> str:
+        """The bot's login, "slug[bot]", asked once; a wrong key raises `GitHubError` with status 401."""
+        return f"{self._caller.call('GET', '/app')['slug']}[bot]"
+
+    def installation(self, installation_id: int) -> GitHub:
+        """The view of one installation."""
+        login = self.login
+        with self._lock:
+            if installation_id not in self._installations:
+                caller = Caller(partial(self._for_installation, installation_id))
+                self._installations[installation_id] = InstallationGitHub(caller, login)
+            return self._installations[installation_id]
+
+    def installations(self) -> list[InstallationNote]:
+        """GET all installations."""
+        return [
+            InstallationNote(
+                item["id"],
+                str((item.get("account") or {}).get("login", "ghost")),
+                "suspended" if item.get("suspended_at") else "active",
+            )
+            for item in self._caller.pages("/app/installations")
+        ]
+
+    def failed_deliveries(self, since: datetime) -> list[FailedDelivery]:
+        """GET the deliveries since then, and the payloads of those that never got through (at most 200)."""
+        failed: dict[str, tuple[int, datetime, str, str | None]] = {}
+        through: set[str] = set()
+        for item in self._caller.after_cursor("/app/hook/deliveries"):
+            at = datetime.fromisoformat(item["delivered_at"]).astimezone(UTC)
+            if at < since:
+                break
+            if 200 <= item["status_code"] < 300:
+                through.add(item["guid"])
+            failed.setdefault(item["guid"], (item["id"], at, item["event"], item.get("action")))
+        lost = sorted((v[1], guid, v) for guid, v in failed.items() if guid not in through)
+        return [self._lost(guid, *found) for _, guid, found in lost[:_PER_SWEEP]]
+
+    def _lost(self, guid: str, id_: int, at: datetime, event: str, action: str | None) -> FailedDelivery:
+        request = self._caller.call("GET", f"/app/hook/deliveries/{id_}").get("request") or {}
+        return FailedDelivery(guid, event, action, request.get("payload") or {}, at)
+
+    def _integration(self) -> GithubIntegration:
+        return GithubIntegration(
+            auth=self._auth,
+            base_url=self._api_url,
+            timeout=self._timeout,
+            user_agent="distriage",
+            retry=read_retries(),
+            seconds_between_requests=0,
+            seconds_between_writes=self._pause,
+        )
+
+    def _for_installation(self, installation_id: int) -> Requester:
+        return self._integration().get_github_for_installation(installation_id).requester
