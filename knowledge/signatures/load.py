@@ -1,0 +1,74 @@
+"""Read and check the signature files."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from knowledge.errors import DataError
+from knowledge.signatures.signature import Signature
+
+DATA = Path(__file__).parent / "data"
+_SIGNATURE = TypeAdapter(Signature)
+_REMEDY = "Mend the entry; knowledge/signatures/signature.py says what each field holds."
+
+
+@cache
+def load_signatures() -> tuple[Signature, ...]:
+    """All shipped signatures, families in alphabetical order, entries as the files order them.
+
+    Raises DataError naming the entry when one does not fit its schema, an id occurs twice, or a declared
+    overlap names no signature.
+    """
+    return read_signatures(DATA)
+
+
+def read_signatures(folder: Path) -> tuple[Signature, ...]:
+    """The signatures of every `<family>.toml` in `folder`, checked as load_signatures says."""
+    signatures = tuple(
+        _parse(entry, path.stem) for path in sorted(folder.glob("*.toml")) for entry in _entries(path)
+    )
+    _check_ids(signatures)
+    return signatures
+
+
+def _entries(path: Path) -> list[Mapping[str, Any]]:
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{path.name} is not TOML: {error}.", _REMEDY) from error
+    entries = document.get("signature")
+    if not isinstance(entries, list) or set(document) != {"signature"}:
+        raise DataError(f"{path.name} must hold [[signature]] tables and nothing else.", _REMEDY)
+    return entries
+
+
+def _parse(entry: Mapping[str, Any], family: str) -> Signature:
+    try:
+        signature = _SIGNATURE.validate_python({**entry, "family": family})
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise DataError(
+            f"Signature {entry.get('id', '?')} ({family}): {where}: {first['msg']}.", _REMEDY
+        ) from error
+    if signature.role != "context" and not (signature.symptom and signature.cause and signature.fix):
+        raise DataError(f"Signature {signature.id} ({family}) is no context line and lacks labels.", _REMEDY)
+    return signature
+
+
+def _check_ids(signatures: tuple[Signature, ...]) -> None:
+    counts = Counter(signature.id for signature in signatures)
+    for id_, count in counts.items():
+        if count > 1:
+            raise DataError(f"Signature id {id_} occurs {count} times.", _REMEDY)
+    for signature in signatures:
+        for other in signature.also_fires_on:
+            if other not in counts or other == signature.id:
+                raise DataError(f"Signature {signature.id} declares an overlap with {other}.", _REMEDY)
