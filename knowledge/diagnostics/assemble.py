@@ -79,14 +79,30 @@ def used_names(node: ast.stmt) -> frozenset[str]:
 
 
 def cut(text: str, node: ast.stmt) -> str:
-    """The statement's own source lines, decorators included."""
+    """The statement's own source lines, decorators included, indented by two to keep the script short."""
     first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", []))])
-    return "\n".join(text.splitlines()[first - 1 : node.end_lineno])
+    lines = text.splitlines()
+    inside = {
+        line
+        for one in ast.walk(node)
+        if isinstance(one, ast.Constant | ast.JoinedStr) and one.end_lineno
+        for line in range(one.lineno + 1, one.end_lineno + 1)
+        if not lines[one.lineno - 1].lstrip().startswith('"""')
+    }
+    return "\n".join(
+        line if place in inside else halved(line)
+        for place, line in enumerate(lines[first - 1 : node.end_lineno], first)
+    )
 
 
-def assemble(roots: Iterable[str]) -> str:
-    """Source of a module that holds the roots and everything they use, in the order of the runtime's
-    files."""
+def halved(line: str) -> str:
+    """The line with half its indentation."""
+    bare = line.lstrip(" ")
+    return " " * ((len(line) - len(bare)) // 2) + bare
+
+
+def closure(roots: Iterable[str]) -> frozenset[str]:
+    """The roots and every top-level name of the runtime that they use. DataError for an unknown root."""
     known = source()
     wanted: set[str] = set()
     queue = list(roots)
@@ -98,15 +114,23 @@ def assemble(roots: Iterable[str]) -> str:
             raise DataError(f"runtime/ defines no {name}.")
         wanted.add(name)
         queue += [used for used in known.pieces[name].uses if used in known.pieces]
-    chosen = sorted((known.pieces[name] for name in wanted), key=lambda piece: piece.place)
+    return frozenset(wanted)
+
+
+def length(names: Iterable[str]) -> int:
+    """Characters that these definitions take in the script."""
+    known = source()
+    return sum(len(known.pieces[name].text) + 3 for name in names)
+
+
+def assemble(roots: Iterable[str]) -> str:
+    """Source of a module with the roots and everything they use, in the order of the runtime's files."""
+    known = source()
+    chosen = sorted((known.pieces[name] for name in closure(roots)), key=lambda piece: piece.place)
     used = frozenset().union(*(piece.uses for piece in chosen))
     lines = sorted({line for name, line in known.imports.items() if name in used})
     parts: list[str] = []
     for piece in chosen:
-        gap = (
-            "\n\n\n"
-            if piece.text.startswith(("def ", "class ", "@")) or not parts or parts[-1].count("\n")
-            else "\n"
-        )
-        parts += [gap, piece.text] if parts else [piece.text]
+        large = piece.text.startswith(("def ", "class ", "@")) or (parts and parts[-1].count("\n"))
+        parts += ["\n\n\n" if large else "\n", piece.text] if parts else [piece.text]
     return "\n".join(lines) + "\n\n\n" + "".join(parts) + "\n"

@@ -3,19 +3,24 @@ budget."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from knowledge.diagnostics.likelihood import entropy, likelihood, posterior
 from knowledge.diagnostics.probe import Probe
 
-SEEN_FROM_ANOTHER_SIDE = 0.4
+SEEN_FROM_ANOTHER_SIDE = 0.6
 """A second probe of a group adds little: only the strongest moves the causes."""
 OFF_SYMPTOM = 0.25
-LEAST_BITS = 0.002
+OTHER_FRAMEWORK = 0.4
+"""A probe of certain frameworks, where the report does not tell which it is."""
+LEAST_BITS = 0.001
 """Below this a probe is not worth the reader's line."""
 SHARE_OF_BUDGET = 0.7
 """Costs are typical times; the rest of the budget is for slow file systems."""
 START_S = 2.0
+AT_ONCE = 2.0
+"""Probes that are under way at any time, on average: four may be, and slow ones wait for each other."""
 
 
 def expected_bits(cause_p: Mapping[str, float], probe: Probe) -> float:
@@ -40,48 +45,62 @@ def fits(probe: Probe, framework: str | None) -> bool:
     return any(known in name or name in known for known in probe.frameworks)
 
 
-def choose(
-    probes: Sequence[Probe],
-    cause_p: Mapping[str, float],
-    *,
-    framework: str | None,
-    symptom: str | None,
-    budget_s: float,
-    most: int = 200,
-) -> list[Probe]:
-    """Greedy by bits a second; ties fall to the earlier entry, so that the same diagnosis gives the same
-    script.
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a script may cost: seconds of the reporter's time, and characters of code to read and to post."""
 
-    `most` bounds the number of probes.
-    """
+    seconds: float
+    room: int
+    code: Callable[[Probe], frozenset[str]]
+    """The definitions that a probe needs; shared ones are paid once."""
+    length: Callable[[Iterable[str]], int]
+    """Characters of a set of definitions."""
+    line: Callable[[Probe], int]
+    """Characters that a probe takes beside its code."""
+
+
+def worth(
+    probes: Sequence[Probe], cause_p: Mapping[str, float], framework: str | None, symptom: str | None
+) -> dict[str, float]:
+    """Expected bits of every probe that is of use here, by its id."""
     total = sum(cause_p.values()) or 1.0
     causes = {cause: p / total for cause, p in cause_p.items()}
-    worth = {}
+    bits = {}
     for probe in probes:
         if probe.scope == "between" or not fits(probe, framework):
             continue
-        bits = expected_bits(causes, probe)
+        bits[probe.id] = expected_bits(causes, probe)
         if probe.symptoms and symptom and not symptom.startswith(probe.symptoms):
-            bits *= OFF_SYMPTOM
-        worth[probe.id] = bits
-    left = {probe.id: probe for probe in probes if worth.get(probe.id, 0.0) >= LEAST_BITS}
+            bits[probe.id] *= OFF_SYMPTOM
+        if probe.frameworks and not framework:
+            bits[probe.id] *= OTHER_FRAMEWORK
+    return bits
+
+
+def choose(probes: Sequence[Probe], bits: Mapping[str, float], budget: Budget) -> list[Probe]:
+    """Greedy by bits for the share of the budget that a probe takes; the most telling first.
+
+    Ties fall to the earlier entry, so that the same diagnosis gives the same script.
+    """
+    left = {probe.id: probe for probe in probes if bits.get(probe.id, 0.0) >= LEAST_BITS}
+    seconds, room = AT_ONCE * (budget.seconds * SHARE_OF_BUDGET - START_S), budget.room
     chosen: list[Probe] = []
-    seconds = budget_s * SHARE_OF_BUDGET - START_S
+    have: frozenset[str] = frozenset()
     groups: dict[str, int] = {}
-    while left and len(chosen) < most:
-        best = max(left.values(), key=lambda one: _rate(one, worth[one.id], groups))
+    while left:
+        value = {
+            id: bits[id] * SEEN_FROM_ANOTHER_SIDE ** groups.get(one.group, 0) for id, one in left.items()
+        }
+        size = {id: budget.line(one) + budget.length(budget.code(one) - have) for id, one in left.items()}
+        cost = {
+            id: one.cost_s / (AT_ONCE * budget.seconds) + size[id] / budget.room for id, one in left.items()
+        }
+        best = max(left.values(), key=lambda one: value[one.id] / (cost[one.id] + 0.005))
         del left[best.id]
-        if best.cost_s > seconds or _rate(best, worth[best.id], groups) * _pace(best) < LEAST_BITS:
+        if best.cost_s > seconds or size[best.id] > room or value[best.id] < LEAST_BITS:
             continue
-        seconds -= best.cost_s
+        seconds, room = seconds - best.cost_s, room - size[best.id]
+        have |= budget.code(best)
         groups[best.group] = groups.get(best.group, 0) + 1
         chosen.append(best)
-    return chosen
-
-
-def _pace(probe: Probe) -> float:
-    return 0.3 + probe.cost_s
-
-
-def _rate(probe: Probe, bits: float, groups: Mapping[str, int]) -> float:
-    return float(bits * SEEN_FROM_ANOTHER_SIDE ** groups.get(probe.group, 0) / _pace(probe))
+    return sorted(chosen, key=lambda one: -bits[one.id])

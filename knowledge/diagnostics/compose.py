@@ -5,15 +5,21 @@ from __future__ import annotations
 import hashlib
 import textwrap
 from collections.abc import Mapping, Sequence
+from functools import cache
 
-from knowledge.diagnostics.assemble import assemble
+from knowledge.diagnostics.assemble import assemble, closure, length
 from knowledge.diagnostics.catalogue import catalogue
-from knowledge.diagnostics.choose import choose
+from knowledge.diagnostics.choose import Budget, choose, worth
 from knowledge.diagnostics.collectors import COLLECTORS
-from knowledge.diagnostics.probe import CAUSES, Probe
+from knowledge.diagnostics.prior import opened
+from knowledge.diagnostics.probe import Probe
 
-LARGEST = 56_000
+LARGEST = 57_000
 """Characters; a GitHub comment holds 65,536 and the triage stands in it too."""
+FRAME = 2_600
+"""Of these for the launcher, the imports and the head that explains."""
+LINES = 110
+"""And for each probe, beside its code and its line of the head."""
 
 LAUNCHER = '''\
 #!/bin/sh
@@ -36,17 +42,30 @@ def compose_script(
     symptom: str | None,
     hosts: Sequence[str] = (),
     budget_s: float = 60.0,
+    largest: int = LARGEST,
 ) -> str:
     """The script for one diagnosis, deterministic for the same arguments.
 
-    `cause_p`: cause id to probability (empty = nothing known: every cause is as likely).
-    `hosts` becomes the default of the script's `--hosts`; `budget_s` bounds choice and run, in seconds.
+    `cause_p`: cause id to probability (empty = nothing known: base rates).
+    `hosts` becomes the default of the script's `--hosts`; `budget_s` bounds choice and run, in seconds;
+    `largest` bounds the script, in characters.
     """
-    causes = dict(cause_p) or dict.fromkeys(CAUSES, 1.0)
-    chosen = choose(catalogue(), causes, framework=framework, symptom=symptom, budget_s=budget_s)
-    while len(text := script_of(chosen, hosts=hosts, budget_s=budget_s)) > LARGEST and len(chosen) > 1:
-        chosen = chosen[: len(chosen) - max(1, (len(text) - LARGEST) // 3000)]
-    return text
+    bits = worth(catalogue(), opened(cause_p), framework, symptom)
+    room = largest - FRAME - length(closure(["main", "Task"]))
+    budget = Budget(
+        budget_s, room, code_of, length, lambda probe: LINES + len(probe.title) + len(probe.reads)
+    )
+    return script_of(choose(catalogue(), bits, budget), hosts=hosts, budget_s=budget_s)
+
+
+def code_of(probe: Probe) -> frozenset[str]:
+    """The definitions that a probe needs beyond those of every script."""
+    return _code((probe.function, *(COLLECTORS[name].function for name in probe.uses)))
+
+
+@cache
+def _code(roots: tuple[str, ...]) -> frozenset[str]:
+    return closure(roots) - closure(["main", "Task"])
 
 
 def script_of(probes: Sequence[Probe], *, hosts: Sequence[str] = (), budget_s: float = 60.0) -> str:

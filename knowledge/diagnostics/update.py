@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from knowledge.diagnostics.catalogue import by_id
 from knowledge.diagnostics.likelihood import Weights, likelihood, posterior, strength
+from knowledge.diagnostics.prior import opened
 from knowledge.diagnostics.probe import Outcome, Probe
 from knowledge.diagnostics.ranks import RankDifference, between_outcomes, rank_differences
 from knowledge.diagnostics.result import ProbeResult
@@ -73,15 +74,17 @@ class _Seen:
 def update(cause_p: Mapping[str, float], results: Sequence[ProbeResult]) -> Update:
     """Bayes' rule with the probes' likelihoods; of each group of probes only the strongest outcome counts.
 
-    `cause_p`: cause id to probability, as the triage had it. Outcomes that the catalogue does not know, and
+    `cause_p`: cause id to probability, as the triage had it; a tenth of it is spread first (prior.py).
+    Outcomes that the catalogue does not know, and
     probes that were
     not applicable, move nothing and are counted in `notes`.
     """
     differences = rank_differences(results)
     seen, notes = _seen(results, differences)
     counted = _strongest(seen)
-    after = posterior(cause_p, [one.weights for one in counted])
-    moves = [move for one in counted if (move := _move(one, counted, cause_p, after)) is not None]
+    prior = opened(cause_p) if counted else dict(cause_p)
+    after = posterior(prior, [one.weights for one in counted])
+    moves = [move for one in counted if (move := _move(one, counted, prior, after)) is not None]
     moves.sort(key=lambda move: (not move.finding, -abs(move.after - move.before)))
     findings = tuple(
         Finding(one.probe.id, one.probe.title, one.outcome.id, one.outcome.says, one.who)

@@ -114,7 +114,8 @@ def run_tasks(tasks: Sequence[Task], job: Job, deadline: float, tell: Callable[[
                 for task in waiting:
                     tell(Done(task, "not_run", {}, 0.0))
                 waiting = []
-            for task in [task for task in waiting if ready(task, waiting, running)][: BESIDE - len(running)]:
+            free = [task for task in waiting if ready(task, waiting, running)] or ([] if running else waiting)
+            for task in free[: BESIDE - len(running)]:
                 waiting.remove(task)
                 running.append(Running(task, job, deadline))
             for one in finished(running):
@@ -130,7 +131,7 @@ def run_tasks(tasks: Sequence[Task], job: Job, deadline: float, tell: Callable[[
 
 def ready(task: Task, waiting: Sequence[Task], running: Sequence[Running]) -> bool:
     """Whether everything that the task uses has been collected."""
-    open_ids = {other.id for other in waiting} | {one.task.id for one in running}
+    open_ids = {other.id for other in waiting if other is not task} | {one.task.id for one in running}
     return not any(name in open_ids for name in task.uses)
 
 

@@ -1,0 +1,151 @@
+"""Small collectives on this machine, and the settings of the libraries that carry them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+import subprocess
+import sys
+import time
+
+from knowledge.diagnostics.runtime.gpus import gpus_of, torch_of
+from knowledge.diagnostics.runtime.job import Answer, Facts, Job, quiet_settings, stop
+
+OFF = (
+    "NCCL_P2P_DISABLE",
+    "NCCL_SHM_DISABLE",
+    "NCCL_IB_DISABLE",
+    "NCCL_NET_DISABLE",
+    "NCCL_NVLS_ENABLE",
+    "NCCL_CUMEM_ENABLE",
+)
+PAIR = """
+import datetime, os, sys, torch, torch.distributed as d
+b, r = sys.argv[1], int(os.environ["RANK"])
+if b == "nccl": torch.cuda.set_device(r)
+d.init_process_group(b, timeout=datetime.timedelta(seconds=15))
+t = torch.ones(4096, device="cuda" if b == "nccl" else "cpu")
+d.all_reduce(t)
+ok = float(t.sum()) == 8192.0
+d.destroy_process_group()
+sys.exit(0 if ok else 5)
+"""
+
+
+def probe_collective_env(job: Job) -> Answer:
+    """Settings of NCCL, Gloo, UCX and MPI: which kinds are set, and a digest to compare between ranks."""
+    mine = sorted(
+        name
+        for name in job.env
+        if name.startswith(("NCCL_", "GLOO_", "UCX_", "TORCH_NCCL_", "HOROVOD_", "OMPI_MCA_"))
+    )
+    varying = (
+        "HOROVOD_RANK",
+        "HOROVOD_LOCAL_RANK",
+        "HOROVOD_CROSS_RANK",
+        "HOROVOD_HOSTNAME",
+        "OMPI_MCA_ess_base_vpid",
+    )
+    told = [
+        name
+        for name in mine
+        if name not in varying and not name.startswith(("OMPI_MCA_orte", "OMPI_MCA_ess", "OMPI_MCA_shmem"))
+    ]
+    digest = hashlib.sha256("|".join(name + "=" + job.var(name) for name in told).encode()).hexdigest()[:8]
+    off = [name for name in OFF if job.var(name) not in ("", "0") and name.endswith("DISABLE")]
+    facts: Facts = {"names": told[:16], "digest": digest, "off": off}
+    if job.var("NCCL_SHM_DISABLE") == "1" and job.var("NCCL_P2P_DISABLE") == "1":
+        return "local_ways_off", facts
+    if job.var("NCCL_ALGO") or job.var("NCCL_PROTO") or job.var("NCCL_NET"):
+        return "forced", facts
+    if job.var("NCCL_BLOCKING_WAIT") or job.var("NCCL_ASYNC_ERROR_HANDLING"):
+        return "old_names", facts
+    return ("some_off" if off else "set" if told else "unset"), facts
+
+
+def probe_loopback(job: Job) -> Answer:
+    """Whether two sockets of this machine can talk over its loopback and over its own name."""
+    del job
+    names = ["127.0.0.1", socket.gethostname()]
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as door:
+        door.bind(("", 0))
+        door.listen(4)
+        port = door.getsockname()[1]
+        for name in names:
+            try:
+                with socket.create_connection((name, port), timeout=3):
+                    continue
+            except socket.gaierror:
+                continue
+            except OSError:
+                return ("loopback_blocked" if name == names[0] else "own_address_blocked"), {}
+    return "ok", {}
+
+
+def pair(job: Job, backend: str, seconds: float, extra: dict[str, str]) -> tuple[str, str]:
+    """Run a two-process all-reduce over loopback with the job's own settings: ok, fails or hangs, and the
+    last error line."""
+    with socket.socket() as door:
+        door.bind(("127.0.0.1", 0))
+        port = door.getsockname()[1]
+    drop = (
+        "RANK",
+        "WORLD_SIZE",
+        "LOCAL_RANK",
+        "TORCHELASTIC_USE_AGENT_STORE",
+        "CUDA_VISIBLE_DEVICES" if backend == "gloo" else "",
+    )
+    settings = {name: value for name, value in job.env.items() if name not in drop}
+    settings.update(
+        quiet_settings(job.tmp), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), WORLD_SIZE="2", **extra
+    )
+    both = [
+        subprocess.Popen(
+            [sys.executable, "-c", PAIR, backend],
+            env=dict(settings, RANK=str(rank), LOCAL_RANK=str(rank)),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        for rank in (0, 1)
+    ]
+    until, state, said = time.time() + seconds, "ok", b""
+    for one in both:
+        try:
+            _, said = one.communicate(timeout=max(0.1, until - time.time()))
+            if one.returncode and state == "ok":
+                state = "fails"
+                break
+        except subprocess.TimeoutExpired:
+            state = "hangs"
+            break
+    for one in both:
+        if one.poll() is None:
+            stop(one)
+    last = said.decode("utf-8", "replace").strip().splitlines()[-1:] or [""]
+    return state, last[0][-120:]
+
+
+def probe_gloo_pair(job: Job) -> Answer:
+    """A two-process Gloo all-reduce on this machine."""
+    backends = torch_of(job).get("backends")
+    if not isinstance(backends, list) or "gloo" not in backends:
+        return "no_backend", {}
+    state, error = pair(job, "gloo", 24, {})
+    return state, {"error": error} if state != "ok" else {}
+
+
+def probe_nccl_pair(job: Job) -> Answer:
+    """A two-process NCCL all-reduce on the first two GPUs; when it does not work, again without peer
+    access."""
+    if len(gpus_of(job)) < 2:
+        return "not_applicable", {"why": "fewer than two GPUs"}
+    backends = torch_of(job).get("backends")
+    if not isinstance(backends, list) or "nccl" not in backends:
+        return "no_backend", {}
+    state, error = pair(job, "nccl", 14, {})
+    if state == "ok":
+        return "ok", {}
+    again, _ = pair(job, "nccl", 12, {"NCCL_P2P_DISABLE": "1"})
+    return ("only_without_peer_access" if again == "ok" else state), {"error": error, "cores": os.cpu_count()}
