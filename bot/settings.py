@@ -54,6 +54,12 @@ class Settings(BaseSettings):
         default=4, ge=1, le=64, description="jobs that one worker process runs side by side"
     )
 
+    triage_processes: int = Field(
+        default=1,
+        ge=1,
+        le=16,
+        description="processes of one worker that triage (about 200 MB and 20 triages a second each)",
+    )
     edit_delay: float = Field(
         default=3.0,
         ge=0,

@@ -31,6 +31,15 @@ class RepoTables(Table):
             key=("repo_id",),
         )
 
+    def claim_config_note(self, repo_id: int, error: str | None) -> bool:
+        """See the protocol."""
+        text = clean_text(error) if error is not None else None
+        query = (
+            "UPDATE repo_configs SET noted_error = %(error)s WHERE repo_id = %(repo)s"
+            " AND noted_error IS DISTINCT FROM %(error)s::text"
+        )
+        return self._run(query, {"repo": repo_id, "error": text}) > 0
+
     def repo_on(self, repo_id: int) -> bool:
         """See the protocol."""
         row = self._row("SELECT is_on FROM repo_switches WHERE repo_id = %s", (repo_id,))

@@ -60,6 +60,11 @@ def make_queue() -> App:
     async def tidy(context: JobContext, timestamp: int) -> None:
         await _chore(context, "tidy")
 
+    @app.periodic(cron="37 * * * *")
+    @app.task(name="reactions", queue=QUEUE, queueing_lock="reactions", lock="reactions", pass_context=True)
+    async def reactions(context: JobContext, timestamp: int) -> None:
+        await _chore(context, "reactions")
+
     return app
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Protocol
 
 from fastapi import APIRouter, FastAPI
 
@@ -12,12 +11,8 @@ from bot.service import Service
 from bot.web.github_hook import HookOptions, github_router
 from bot.web.health import health_router
 
-
-class Beside(Protocol):
-    """Something that runs as long as the web application does (a worker)."""
-
-    def __call__(self) -> AbstractAsyncContextManager[None]:
-        """Start it; it ends with the context."""
+Beside = Callable[[], AbstractAsyncContextManager[None]]
+"""Starts something that runs as long as the web application does (a worker)."""
 
 
 def make_app(service: Service, routers: Sequence[APIRouter] = (), beside: Beside | None = None) -> FastAPI:

@@ -12,8 +12,7 @@ import structlog
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
-from bot.github import events
-from bot.github.payload import storable
+from bot.github_intake import new_delivery
 from bot.jobs.queue import Accepted, NewDelivery
 from bot.metrics import Metrics
 from bot.web.body import Malformed, TooLarge, json_object, read_body
@@ -70,11 +69,15 @@ async def _receive(
     if not delivery_id or len(delivery_id) > _ID_LIMIT or not event_name:
         return 400, "missing_header"
     try:
-        new = await _digest(body, request.headers.get("content-type", ""), delivery_id, event_name, options)
+        content_type = request.headers.get("content-type", "")
+        if len(body) > _THREAD_ABOVE:
+            new = await asyncio.to_thread(digest, body, content_type, delivery_id, event_name, options)
+        else:
+            new = digest(body, content_type, delivery_id, event_name, options)
     except Malformed:
         return 400, "malformed"
-    if isinstance(new, str):
-        return 202, new
+    if new is None:
+        return 202, "ignored"
     try:
         accepted = await accept(new)
     except psycopg.Error as error:
@@ -87,32 +90,9 @@ async def _receive(
     return 202, accepted
 
 
-async def _digest(
-    body: bytes, content_type: str, delivery_id: str, event_name: str, options: HookOptions
-) -> NewDelivery | str:
-    if len(body) > _THREAD_ABOVE:
-        return await asyncio.to_thread(digest, body, content_type, delivery_id, event_name, options)
-    return digest(body, content_type, delivery_id, event_name, options)
-
-
 def digest(
     body: bytes, content_type: str, delivery_id: str, event_name: str, options: HookOptions
-) -> NewDelivery | str:
-    """The delivery to store, or a word why there is nothing to do; raises `Malformed`."""
+) -> NewDelivery | None:
+    """The delivery to store, None when there is nothing to do; raises `Malformed`."""
     payload = json_object(body, content_type)
-    event = events.parse(event_name, payload)
-    if isinstance(event, events.Ignored):
-        return "ignored"
-    lock = events.lock(event) or f"github:delivery:{delivery_id}"
-    coalesces = events.coalesces(event)
-    action = payload.get("action")
-    return NewDelivery(
-        id=delivery_id,
-        source="github",
-        event=event_name,
-        action=action if isinstance(action, str) else None,
-        lock=lock,
-        coalesce_key=lock if coalesces else None,
-        payload=storable(payload, options.keep_text),
-        delay=options.edit_delay if coalesces and action == "edited" else 0.0,
-    )
+    return new_delivery(delivery_id, event_name, payload, options.keep_text, options.edit_delay)

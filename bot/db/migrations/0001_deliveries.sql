@@ -19,3 +19,5 @@ CREATE TABLE deliveries (
 CREATE INDEX deliveries_newest ON deliveries (received_at DESC);
 CREATE INDEX deliveries_coalesce ON deliveries (coalesce_key, seq) WHERE state = 'queued';
 CREATE INDEX deliveries_dead ON deliveries (finished_at) WHERE state = 'dead';
+-- The queue asks of every candidate whether a job of the same lock stands before it.
+CREATE INDEX jobs_by_lock ON procrastinate_jobs (lock, status, id) WHERE status IN ('todo', 'doing');

@@ -1,0 +1,87 @@
+"""`bot doctor`: looks at everything the service needs and says what to mend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from bot.db.connect import database_url
+from bot.db.migrate import pending
+from bot.settings import Settings, load_settings
+from knowledge.errors import UserError
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing looked at; `remedy` says what to do, "" when nothing."""
+
+    state: Literal["ok", "missing", "broken"]
+    subject: str
+    text: str
+    remedy: str = ""
+
+
+def examine() -> list[Finding]:
+    """All findings, in the order in which to mend them."""
+    try:
+        settings = load_settings()
+    except UserError as error:
+        return [Finding("broken", "settings", error.message, error.remedy)]
+    findings = [Finding("ok", "settings", "read")]
+    for subject, check in (("database", _database), ("model", _model), ("github", _github)):
+        findings.extend(_checked(subject, check, settings))
+    return findings
+
+
+def _checked(
+    subject: str, check: Callable[[Settings], Iterator[Finding]], settings: Settings
+) -> list[Finding]:
+    try:
+        return list(check(settings))
+    except UserError as error:
+        return [Finding("broken", subject, error.message, error.remedy)]
+
+
+def _database(settings: Settings) -> Iterator[Finding]:
+    kind = "configured server" if settings.database_url else "embedded server"
+    with database_url(settings) as url:
+        behind = pending(url)
+    if behind:
+        yield Finding("missing", "database", f"{kind} answers, schema is old", "Run `bot db upgrade`.")
+    else:
+        yield Finding("ok", "database", f"{kind} answers, schema is up to date")
+
+
+def _model(settings: Settings) -> Iterator[Finding]:
+    from bot.core import EngineCore
+
+    EngineCore(settings)
+    yield Finding("ok", "model", "loads")
+
+
+def _github(settings: Settings) -> Iterator[Finding]:
+    missing = settings.missing_github
+    for name in missing:
+        yield Finding("missing", "github", f"{name} is not set", "See docs/operating.md; until then: shadow.")
+    settings.read_private_key()
+    if not settings.missing_github_app:
+        yield from _github_answers(settings)
+
+
+def _github_answers(settings: Settings) -> Iterator[Finding]:
+    from bot.github.errors import GitHubError
+    from bot.github_work import make_app
+
+    try:
+        app = make_app(settings)
+        installations = app.installations() if app is not None else []
+    except GitHubError as error:
+        yield Finding(
+            "broken",
+            "github",
+            f"the App cannot sign in (HTTP {error.status or 'none'})",
+            "Check DISTRIAGE_GITHUB_APP_ID, the private key and DISTRIAGE_GITHUB_API_URL.",
+        )
+        return
+    yield Finding("ok", "github", f"the App signs in; {len(installations)} installations")
