@@ -14,5 +14,5 @@ LINK_HOST = "redirect.github.com"
 
 def case_link(url: str) -> str | None:
     """The link to show for a case, None when its address is not that of a GitHub thread."""
-    match = _GITHUB.match(url)
+    match = _GITHUB.match(url) if url.isascii() else None
     return f"https://{LINK_HOST}/{match.group(1)}" if match else None

@@ -52,9 +52,9 @@ def violations(body: str, links: Collection[str]) -> list[str]:
     """The rules that a body breaks, each once, in words; empty = it may be written."""
     if len(body) > MAX_CHARS:
         return [f"longer than {MAX_CHARS} characters"]
-    found: dict[str, None] = {}
     if has_unseen(body):
-        found["invisible character"] = None
+        return ["invisible character"]
+    found: dict[str, None] = {}
     env: dict[str, object] = {}
     tokens = _parser().parse(body, env)
     if env.get("references"):

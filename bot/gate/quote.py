@@ -18,12 +18,14 @@ _CODE_WORD = re2.compile(r"`[^`]+`|[^\s`]+|`")
 
 
 def clean(text: str) -> str:
-    """The text redacted, line ends made "\\n", invisible characters dropped, tabs turned into four blanks."""
-    text = redact(text).text
+    """The text with line ends made "\\n", invisible characters dropped, tabs as four blanks, then redacted.
+
+    In this order: a secret with a zero-width character in it would be whole again once that is dropped.
+    """
     for end in ("\r\n", "\r", "\u2028", "\u2029", "\x85", "\v", "\f"):
         text = text.replace(end, "\n")
     text = text.replace("\t", "    ")
-    return text if text.isascii() and text.isprintable() else "".join(c for c in text if not unseen(c))
+    return redact("".join(c for c in text if not unseen(c))).text
 
 
 def shorten(text: str, limit: int) -> str:
@@ -55,6 +57,8 @@ def fenced(body: str, language: str) -> str:
 def prose(text: str, limit: int = 600) -> str:
     """A sentence from data: plain words stay words, whatever could be live or markup becomes inline code."""
     text = shorten(" ".join(clean(text).split()), limit)
+    if not text:
+        return "`-`"
     words: list[str] = []
     for match in _CODE_WORD.finditer(text):
         word = match.group(0)
@@ -75,7 +79,12 @@ def _word(word: str, first: bool) -> str:
         word, lead = word[1:], lead + word[0]
     if not word:
         return lead + trail
-    safe = _PLAIN.match(word) and not hazards(word) and not (first and _LIST_MARK.match(word + trail))
+    # "&" alone is no entity.
+    safe = (
+        (word == "&" or _PLAIN.match(word))
+        and not hazards(word)
+        and not (first and _LIST_MARK.match(word + trail))
+    )
     return lead + (word if safe else code_span(word)) + trail
 
 

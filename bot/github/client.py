@@ -12,6 +12,7 @@ from urllib.parse import quote
 from bot.gate.passed import PassedLabel, PassedMarkdown
 from bot.github.calls import Caller, file_text
 from bot.github.errors import GitHubError, Gone
+from bot.github.payload import sound
 from bot.github.ports import Comment, File, GitHub, Issue, LabelEvent, Permission, Reaction
 from bot.github.records import IssueRef, RepoRef
 
@@ -160,8 +161,8 @@ def _issue(data: Any) -> Issue:
     user = data.get("user")
     return Issue(
         number=data["number"],
-        title=data.get("title") or "",
-        body=data.get("body") or "",
+        title=sound(data.get("title") or ""),
+        body=sound(data.get("body") or ""),
         author=_login(user),
         author_is_bot=_is_bot(user),
         labels=frozenset(str(label["name"]) for label in data.get("labels") or []),
@@ -176,4 +177,4 @@ def _issue(data: Any) -> Issue:
 def _comment(data: Any) -> Comment:
     user = data.get("user")
     association = str(data.get("author_association") or "NONE")
-    return Comment(data["id"], _login(user), _is_bot(user), data.get("body") or "", association)
+    return Comment(data["id"], _login(user), _is_bot(user), sound(data.get("body") or ""), association)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bot.gate.markdown import pass_markdown
+from bot.gate.quote import clean
 from bot.github.budget import spend
 from bot.github.commands import Command, Malformed, may, parse_command
 from bot.github.config_load import load_config
@@ -18,7 +19,6 @@ from bot.github.records import CommentNote, Correction, Dismissal, IssueRef
 from bot.github.repo_config import RepoConfig
 from bot.github.triage_issue import triage_issue
 from bot.render.comment import render_dismissed
-from knowledge.redact import redact
 
 
 def run_command(github: GitHub, ports: Ports, event: CommandGiven) -> Outcome:
@@ -65,9 +65,9 @@ def _perform(
     if command.word == "dismiss":
         return _dismiss(github, ports, event, comment, issue)
     if command.word == "result":
-        store.save_result(ref, comment.id, comment.author, redact(command.text).text, now)
+        store.save_result(ref, comment.id, comment.author, clean(command.text), now)
     if command.word == "correct":
-        title, body = redact(issue.title).text, redact(issue.body).text
+        title, body = clean(issue.title), clean(issue.body)
         labels = dict(command.labels)
         store.save_correction(Correction(ref, comment.id, comment.author, now, labels, title, body))
     if command.word in {"explain", "again"}:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from bot.github.payload import Account, Payload, Repository
+from bot.github.payload import Account, Payload, Repository, sound
 from bot.github.ports import Issue
 from bot.github.records import InstallationNote, IssueRef, RepoRef
 
@@ -163,8 +163,8 @@ def _issue(seen: Payload) -> Issue:
     assert issue is not None
     return Issue(
         number=issue.number,
-        title=issue.title or "",
-        body=issue.body or "",
+        title=sound(issue.title or ""),
+        body=sound(issue.body or ""),
         author=_login(issue.user),
         author_is_bot=issue.user is not None and issue.user.is_bot,
         labels=frozenset(label.name for label in issue.labels or [] if label.name),

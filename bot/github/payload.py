@@ -116,6 +116,11 @@ _KEPT: dict[str, Any] = {
 }
 
 
+def sound(text: str) -> str:
+    """The text without NUL and lone surrogates, which JSON can carry and neither UTF-8 nor PostgreSQL can."""
+    return text.replace("\0", "�").encode("utf-8", "replace").decode()
+
+
 def storable(payload: dict[str, Any], keep_text: bool) -> dict[str, Any]:
     """What of a payload may be stored: the fields that are read, in GitHub's own shape; never raises.
 
@@ -143,9 +148,7 @@ def _text(value: Any, keep_text: bool) -> str | None:
     if not isinstance(value, str):
         return None
     if keep_text:
-        # PostgreSQL's text and JSON hold no NUL and no lone surrogate.
-        clean = value[: 2 * TEXT_LIMIT].replace("\0", "�").encode("utf-8", "replace").decode()
-        # Cut only afterwards, lest half a secret stays at the edge.
-        return redact(clean).text[:TEXT_LIMIT]
+        # Cut only after redacting, lest half a secret stays at the edge.
+        return redact(sound(value[: 2 * TEXT_LIMIT])).text[:TEXT_LIMIT]
     first = value.lstrip()[:64].split("\n", 1)[0].split()
     return "/triage" if first and first[0] == "/triage" else ""

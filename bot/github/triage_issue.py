@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from bot.gate.ids import check_ids
 from bot.gate.markdown import pass_markdown
 from bot.gate.passed import PassedMarkdown
+from bot.gate.quote import clean
 from bot.github.config_load import load_config, note_errors
 from bot.github.corrected import apply_corrections, merge
 from bot.github.decide import Say, answered_by_maintainer, leave_alone, mode_now, other_bot_asks, what_to_say
@@ -19,7 +20,6 @@ from bot.github.posting import Posted, find_own, hold_back, post
 from bot.github.records import IssueRef, TriageRecord
 from bot.github.repo_config import Mode, RepoConfig
 from bot.render.comment import View, render_comment
-from knowledge.redact import redact
 from knowledge.report import Report
 from knowledge.triage import AxisName, Triage
 
@@ -162,7 +162,7 @@ def _save(
             would_post=body or "",
             would_label=wanted,
             at=ports.clock.now(),
-            title=redact(case.issue.title).text[:300],
+            title=clean(case.issue.title)[:300],
         )
     )
     writes = (posted.writes if posted else 0) + bool(labels.add) + len(labels.remove)

@@ -1,0 +1,31 @@
+"""Fixtures of the GitHub tests: a fake GitHub on a real socket, the real PyGithub against it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from bot.github.app import App
+from bot.github.ports import Ports
+from tests.bot.fake_core import FakeCore
+from tests.bot.fake_github import APP_ID, FakeGitHub, serve
+from tests.bot.memory_store import MemoryStore, StillClock
+from tests.bot.world import World
+
+
+@pytest.fixture(scope="session")
+def _served() -> Iterator[tuple[FakeGitHub, str]]:
+    state = FakeGitHub()
+    with serve(state) as url:
+        yield state, url
+
+
+@pytest.fixture
+def world(_served: tuple[FakeGitHub, str]) -> World:
+    """A repository acme/train that wants comments and labels, an App, a store, a still clock."""
+    fake, url = _served
+    fake.reset()
+    app = App(APP_ID, fake.private_key, api_url=url, seconds_between_writes=0)
+    clock, store, core = StillClock(), MemoryStore(), FakeCore()
+    return World(fake, store, clock, core, Ports(app, store, clock, core))

@@ -1,0 +1,86 @@
+"""What webhooks missed: failed deliveries, untriaged issues, thumbs down."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from bot.github.handler import process
+from bot.github.payload import storable
+from bot.github.sweep import lost_deliveries, read_reactions, untriaged_issues
+from tests.bot.world import REPO, World
+
+DAY = timedelta(days=1)
+
+
+def attempt(id_: int, guid: str, status: int, at: datetime, payload: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "id": id_,
+        "guid": guid,
+        "delivered_at": at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "status_code": status,
+        "event": "issues",
+        "action": "opened",
+        "request": {"headers": {}, "payload": payload},
+    }
+
+
+def test_a_delivery_that_never_got_through_comes_back_with_its_payload(world: World) -> None:
+    now = world.clock.now()
+    payload = world.fake.payload(REPO, world.issue(), "opened")
+    world.fake.deliveries = [
+        attempt(5, "mended", 202, now, payload),
+        attempt(4, "lost", 502, now, payload),
+        attempt(3, "mended", 500, now, payload),
+        attempt(2, "old", 500, now - 2 * DAY, payload),
+    ]
+    [lost] = lost_deliveries(world.ports, DAY)
+    assert lost.id == "lost"
+    kept = storable(lost.payload, keep_text=False)
+    assert kept["issue"]["number"] == 1
+    assert "Watchdog" not in str(kept)
+
+
+def test_many_deliveries_are_read_page_by_page(world: World) -> None:
+    now = world.clock.now()
+    world.fake.deliveries = [attempt(n, f"g{n}", 500 if n == 149 else 200, now, {}) for n in range(150)]
+    assert [lost.id for lost in lost_deliveries(world.ports, DAY)] == ["g149"]
+
+
+def test_issues_without_a_triage_are_swept_once(world: World) -> None:
+    world.clock.time = datetime.now(UTC)
+    triaged, missed = world.issue(), world.issue("Second", "It hangs at the first barrier after loading")
+    old = world.issue("Old", "It hung a long time ago, on another machine")
+    old.created_at = world.clock.now() - 2 * DAY
+    world.opened(triaged)
+    [swept] = untriaged_issues(world.ports, DAY)
+    assert swept.payload["issue"]["number"] == missed.number
+    assert process(swept, world.ports).kind == "shadow"
+    assert list(untriaged_issues(world.ports, DAY)) == []
+
+
+def test_a_suspended_installation_is_passed_over(world: World) -> None:
+    world.issue()
+    world.fake.installations[1]["suspended_at"] = "2026-01-01T00:00:00Z"
+    assert list(untriaged_issues(world.ports, DAY)) == []
+    assert world.store.installations[1].state == "suspended"
+
+
+def test_the_authors_thumb_down_folds_the_comment(world: World) -> None:
+    world.configure("mode: comment\n")
+    issue = world.issue()
+    world.opened(issue)
+    world.ours(issue)[0].reactions.append(("reporter", "-1"))
+    assert read_reactions(world.ports, DAY) == 1
+    assert "dismissed" in world.ours(issue)[0].body
+    [dismissal] = world.store.dismissals.values()
+    assert (dismissal.by, dismissal.how) == ("reporter", "reaction")
+    assert read_reactions(world.ports, DAY) == 0
+
+
+def test_a_strangers_thumb_down_does_nothing(world: World) -> None:
+    world.configure("mode: comment\n")
+    issue = world.issue()
+    world.opened(issue)
+    world.ours(issue)[0].reactions.append(("mallory", "-1"))
+    assert read_reactions(world.ports, DAY) == 0

@@ -1,0 +1,143 @@
+"""The store in memory, and a clock that stands still: for tests of the logic without a database."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from bot.github.ports import Clock, Store
+from bot.github.records import (
+    CommentNote,
+    ConfigCache,
+    Correction,
+    Dismissal,
+    InstallationNote,
+    IssueRef,
+    LabelFact,
+    Noise,
+    RepoRef,
+    TriageRecord,
+)
+
+Key = tuple[int, int]
+
+
+def _key(issue: IssueRef) -> Key:
+    return issue.repo.id, issue.number
+
+
+class StillClock(Clock):
+    def __init__(self) -> None:
+        self.time = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+    def now(self) -> datetime:
+        return self.time
+
+    def forward(self, seconds: float) -> None:
+        self.time += timedelta(seconds=seconds)
+
+
+class MemoryStore(Store):
+    def __init__(self, per_minute: int = 80, per_hour: int = 500) -> None:
+        self.triages: list[TriageRecord] = []
+        self.notes: dict[Key, CommentNote] = {}
+        self.refs: dict[Key, IssueRef] = {}
+        self.facts: list[LabelFact] = []
+        self.given: dict[int, Correction] = {}
+        self.pasted: dict[int, tuple[Key, str]] = {}
+        self.commands: set[tuple[int, str]] = set()
+        self.configs: dict[int, ConfigCache] = {}
+        self.off: set[int] = set()
+        self.dismissals: dict[Key, Dismissal] = {}
+        self.installations: dict[int, InstallationNote] = {}
+        self.repos: dict[int, set[RepoRef]] = {}
+        self.spent: list[tuple[int, datetime]] = []
+        self._limits = ((60.0, per_minute), (3600.0, per_hour))
+        self._lock = threading.Lock()
+
+    def save_triage(self, record: TriageRecord) -> None:
+        self.triages.append(record)
+
+    def last_triage(self, issue: IssueRef) -> TriageRecord | None:
+        return next((t for t in reversed(self.triages) if _key(t.issue) == _key(issue)), None)
+
+    def comment_note(self, issue: IssueRef) -> CommentNote | None:
+        return self.notes.get(_key(issue))
+
+    def save_comment_note(self, issue: IssueRef, note: CommentNote) -> None:
+        self.notes[_key(issue)] = note
+        self.refs[_key(issue)] = issue
+
+    def recent_comments(self, repo_id: int, since: datetime) -> list[tuple[IssueRef, CommentNote]]:
+        return [(self.refs[k], n) for k, n in self.notes.items() if k[0] == repo_id and n.state == "live"]
+
+    def save_label_fact(self, fact: LabelFact) -> None:
+        self.facts.append(fact)
+
+    def label_facts(self, issue: IssueRef) -> list[LabelFact]:
+        return [f for f in self.facts if _key(f.issue) == _key(issue)]
+
+    def save_correction(self, correction: Correction) -> None:
+        self.given[correction.comment_id] = correction
+
+    def corrections(self, issue: IssueRef) -> list[Correction]:
+        return [c for c in self.given.values() if _key(c.issue) == _key(issue)]
+
+    def save_result(self, issue: IssueRef, comment_id: int, by: str, text: str, at: datetime) -> None:
+        self.pasted[comment_id] = (_key(issue), text)
+
+    def results(self, issue: IssueRef) -> list[str]:
+        return [text for key, text in self.pasted.values() if key == _key(issue)]
+
+    def command_done(self, comment_id: int, digest: str) -> bool:
+        return (comment_id, digest) in self.commands
+
+    def mark_command(self, comment_id: int, digest: str) -> None:
+        self.commands.add((comment_id, digest))
+
+    def config(self, repo_id: int) -> ConfigCache | None:
+        return self.configs.get(repo_id)
+
+    def save_config(self, repo_id: int, cache: ConfigCache) -> None:
+        self.configs[repo_id] = cache
+
+    def claim_config_note(self, repo_id: int, error: str | None) -> bool:
+        with self._lock:
+            known = self.configs[repo_id]
+            if known.noted_error == error:
+                return False
+            self.configs[repo_id] = replace(known, noted_error=error)
+            return True
+
+    def repo_on(self, repo_id: int) -> bool:
+        return repo_id not in self.off
+
+    def set_repo_on(self, repo_id: int, on: bool, by: str, at: datetime) -> None:
+        (self.off.discard if on else self.off.add)(repo_id)
+        if on:
+            self.dismissals = {k: d for k, d in self.dismissals.items() if k[0] != repo_id}
+
+    def save_dismissal(self, dismissal: Dismissal) -> None:
+        self.dismissals.setdefault(_key(dismissal.issue), dismissal)
+
+    def noise(self, repo_id: int, last: int) -> Noise:
+        posted = [k for k in self.notes if k[0] == repo_id][-last:]
+        return Noise(len(posted), sum(k in self.dismissals for k in posted))
+
+    def take_writes(self, installation_id: int, count: int, now: datetime) -> float:
+        with self._lock:
+            for seconds, most in self._limits:
+                window = [
+                    t for i, t in self.spent if i == installation_id and (now - t).total_seconds() < seconds
+                ]
+                if len(window) + count > most:
+                    return seconds - (now - min(window)).total_seconds()
+            self.spent += [(installation_id, now)] * count
+            return 0.0
+
+    def save_installation(self, note: InstallationNote) -> None:
+        self.installations[note.id] = note
+
+    def save_repos(self, installation_id: int, added: list[RepoRef], removed: list[RepoRef]) -> None:
+        self.repos[installation_id] = self.repos.get(installation_id, set()).union(added) - set(removed)
