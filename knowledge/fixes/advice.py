@@ -1,0 +1,78 @@
+"""Concrete advice for a fix pattern, as specific to symptom and framework as there is a text for."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+
+from knowledge.errors import DataError
+from knowledge.taxonomy import load_taxonomy
+
+TEXTS = Path(__file__).parent / "texts"
+Key = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class FixText:
+    """Two sentences of ours: what to do, and how to see that it worked.
+
+    `symptom` is a leaf, an inner stage, a stage or "" (any); `framework` a framework's id or "" (any).
+    """
+
+    fix: str
+    symptom: str
+    framework: str
+    text: str
+    where: str
+    """The file the text stands in."""
+
+
+def advice_text(fix: str, symptom: str | None = None, framework: str | None = None) -> str:
+    """The most specific text for a fix pattern; every pattern has at least its general one.
+
+    Specificity: leaf with framework, leaf, inner stage (with framework first), stage (the same),
+    framework, pattern alone. UserError for an unknown fix or symptom; an unknown framework counts as none.
+    """
+    texts = load_fix_texts()
+    load_taxonomy().cause_of_fix(fix)
+    for key in _keys(fix, symptom, (framework or "").lower()):
+        if key in texts:
+            return texts[key].text
+    raise DataError(f"No advice for {fix}.", "Reinstall distriage: its data files are incomplete.")
+
+
+@cache
+def load_fix_texts() -> Mapping[Key, FixText]:
+    """All texts by (fix, symptom, framework). DataError for an unknown id or a key that stands twice."""
+    texts: dict[Key, FixText] = {}
+    for path in sorted(TEXTS.glob("*.toml")):
+        for row in tomllib.loads(path.read_text("utf-8"))["advice"]:
+            text = FixText(**{"symptom": "", "framework": "", **row, "where": path.name})
+            key = (text.fix, text.symptom, text.framework)
+            if key in texts:
+                raise DataError(
+                    f"{path.name}: {key} stands already in {texts[key].where}.", "Keep one of them."
+                )
+            _check(text)
+            texts[key] = text
+    return MappingProxyType(texts)
+
+
+def _keys(fix: str, symptom: str | None, framework: str) -> Iterator[Key]:
+    scopes = [scope for scope in load_taxonomy().scopes_of(symptom) if scope != "all"]
+    for scope in [*scopes, ""]:
+        yield (fix, scope, framework)
+        yield (fix, scope, "")
+
+
+def _check(text: FixText) -> None:
+    taxonomy = load_taxonomy()
+    scopes = {"", *taxonomy.ids("symptom"), *taxonomy.ids("stage"), *(s.id for s in taxonomy.inner_stages)}
+    if text.fix not in taxonomy.ids("fix") or text.symptom not in scopes:
+        raise DataError(
+            f"{text.where}: {text.fix!r} or {text.symptom!r} is not in the taxonomy.", "Mend the ids."
+        )
