@@ -13,7 +13,7 @@ from typing import TextIO
 import structlog
 from structlog.typing import EventDict, WrappedLogger
 
-_NOISY = ("httpx2", "httpcore2", "urllib3", "github", "procrastinate", "uvicorn.access", "asyncio", "openai")
+_NOISY = ("httpx2", "httpcore2", "github", "procrastinate", "uvicorn.access", "asyncio", "openai")
 """Libraries whose information lines name addresses, arguments or payloads."""
 
 
@@ -36,6 +36,8 @@ def configure_logs(level: str = "INFO", stream: TextIO = sys.stderr) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
+    # It warns of each retry, with the address; what comes of them is logged by the delivery.
+    logging.getLogger("urllib3").setLevel(logging.ERROR)
     for name in _NOISY:
         logging.getLogger(name).setLevel(max(logging.WARNING, logging.getLevelNamesMapping()[level]))
 

@@ -53,18 +53,25 @@ async def _serve(settings: Settings, url: str, host: str, port: int, make_work: 
         await uvicorn.Server(config).serve()
 
 
-def run_worker_process(settings: Settings, make_work: MakeWork, metrics_port: int | None) -> None:
+def run_worker_process(
+    settings: Settings,
+    make_work: MakeWork,
+    metrics_port: int | None = None,
+    options: WorkerOptions | None = None,
+) -> None:
     """Be a worker until a signal comes; then finish or hand back what is running."""
+    options = options or WorkerOptions(concurrency=settings.worker_concurrency)
     with migrated_database(settings) as url:
-        asyncio.run(_worker(settings, url, make_work, metrics_port))
+        asyncio.run(_worker(settings, url, make_work, metrics_port, options))
 
 
-async def _worker(settings: Settings, url: str, make_work: MakeWork, metrics_port: int | None) -> None:
+async def _worker(
+    settings: Settings, url: str, make_work: MakeWork, metrics_port: int | None, options: WorkerOptions
+) -> None:
     async with open_service(settings, url) as service:
         if metrics_port is not None:
             prometheus_client.start_http_server(metrics_port, registry=service.metrics.registry)
         todo = await asyncio.to_thread(make_work, service)
-        options = WorkerOptions(concurrency=settings.worker_concurrency)
         running = asyncio.create_task(work(service, todo, options), name="worker")
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):

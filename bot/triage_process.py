@@ -1,7 +1,7 @@
 """Triages in a process of their own, below normal priority: a busy core never keeps a webhook waiting.
 
 Measured at 200 webhooks a second: with the core in the web process's threads 99 % are answered within
-40-250 ms, without it within 12-28 ms. A report that hangs or crashes the core costs one process, which is replaced.
+40-250 ms, without it within 12-28 ms. A report that hangs or crashes the core costs one process, soon replaced.
 Reports go in and triages come out as JSON, one a line; the child ends when its parent is gone.
 """
 
