@@ -54,7 +54,8 @@ def _build(rows: Row, counts: Row, open_slots: tuple[OpenSlot, ...]) -> Taxonomy
         fixes=fixes,
         causes=tuple(_cause(row, fixes) for row in rows["cause"]),
         topics=tuple(_topic(row, counts["topics"]) for row in rows["topic"]),
-        fixes_by_scope=_fixes_by_scope(counts),
+        fixes_by_scope=_nested(counts["fixes_by_scope"]),
+        single_fixes_by_stage=_nested(counts["single_fixes_by_stage"]),
         faults_by_scope=MappingProxyType({scope: c["distributed"] for scope, c in counts["scopes"].items()}),
         open_slots=open_slots,
     )
@@ -87,9 +88,8 @@ def _topic(row: Row, topics: Row) -> TopicEntry:
     return TopicEntry(**rest, count=counted["howtos"], subtopics=subtopics)
 
 
-def _fixes_by_scope(counts: Row) -> Mapping[str, Mapping[str, int]]:
-    table = {scope: MappingProxyType(dict(any_)) for scope, any_ in counts["fixes_by_scope"].items()}
-    return MappingProxyType(table)
+def _nested(table: Row) -> Mapping[str, Mapping[str, int]]:
+    return MappingProxyType({scope: MappingProxyType(dict(by_fix)) for scope, by_fix in table.items()})
 
 
 def _open_slot(path: Path) -> OpenSlot:

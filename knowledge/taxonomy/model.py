@@ -40,6 +40,9 @@ class Taxonomy:
     among theirs ("any" count of study 1, tables 1.3 and 1.4)."""
     faults_by_scope: Mapping[str, int]
     """The same scopes -> number of distributed-specific faults."""
+    single_fixes_by_stage: Mapping[str, Mapping[str, int]]
+    """Stage or "all" -> fix id -> distributed-specific faults whose only pattern it is ("single" count of
+    table 1.3, the one the paper's percentages are made of)."""
     open_slots: tuple[OpenSlot, ...] = ()
     additional: tuple[Entry, ...] = ()
     """Entries of additional taxonomy files, ids prefixed with their study ("study2:...")."""

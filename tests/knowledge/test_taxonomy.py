@@ -9,6 +9,7 @@ import pytest
 
 from knowledge.errors import DataError, UserError
 from knowledge.taxonomy import Entry, load_taxonomy
+from knowledge.taxonomy.document import taxonomy_markdown
 
 AXES = ("type", "stage", "symptom", "cause", "fix", "topic")
 ENTRIES = [entry for axis in AXES for entry in load_taxonomy().on_axis(axis)]
@@ -137,3 +138,13 @@ def test_a_broken_additional_file_is_told_with_a_remedy(tmp_path: Path, text: st
     with pytest.raises(DataError) as caught:
         load_taxonomy(path)
     assert caught.value.remedy
+
+
+def test_the_page_in_docs_is_made_from_the_data() -> None:
+    page = Path(__file__).parents[2] / "docs" / "taxonomy.md"
+    assert page.read_text("utf-8") == taxonomy_markdown()
+
+
+def test_the_page_names_every_id_of_every_axis() -> None:
+    page = taxonomy_markdown()
+    assert [entry.id for entry in ENTRIES if f"| {entry.id} |" not in page] == []
