@@ -1,0 +1,8 @@
+"""Version facts: which versions are known not to work together, each with its source."""
+
+from __future__ import annotations
+
+from knowledge.versions.conflicts import find_conflicts
+from knowledge.versions.facts import Requirement, VersionFact, load_facts
+
+__all__ = ["Requirement", "VersionFact", "find_conflicts", "load_facts"]
