@@ -19,11 +19,12 @@ _HEAD = """# Taxonomy
 Made from the data in `knowledge/taxonomy/` by `python -m knowledge.taxonomy.document`; do not edit it.
 
 Ids, names and counts follow study 1: Liu et al., TOSEM 2023, 637 faults of Horovod, TensorFlow, PyTorch and
-Keras, of which 569 are specific to distributed training. The counts are made by our importer from the sheet of
-its public replication package (`bot corpus import-labels final_categories.xlsx`). Definitions are ours.
+Keras, of which 569 are specific to distributed training. The counts are made by our importer from the sheet
+of its public replication package (`bot corpus import-labels final_categories.xlsx`). Definitions are ours;
+leaf names that the study uses twice carry their stage here.
 
-Where an entry comes from: **P** stated in the paper; **S** computed from its sheet; **Q** abstract or page text
-of a paper; **2nd** second-hand, unverified; **ours** decided in this project.
+Where an entry comes from: **P** stated in the paper; **S** computed from its sheet; **Q** abstract or page
+text of a paper; **2nd** second-hand, unverified; **ours** decided in this project.
 """
 
 
