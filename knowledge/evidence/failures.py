@@ -35,8 +35,12 @@ _CONSEQUENCE = re2.compile(
     r"|CalledProcessError|subprocess.*returned|Terminating|Sending (?:process|SIG)|SystemExit|has been shut ?down|raise_?with_?traceback"
     r"|RayTaskError|failed with error code|Failed building wheel|ProcessRaisedException|ProcessExitedException|warnings?\.warn|DeprecationWarning|FutureWarning"
 )
-_CHAIN = re2.compile(r"^\s*(?:During handling of the above exception|The above exception was the direct cause)")
-_BARE_LABEL = re2.compile(r"(?i)^\W*(?:the )?(?:error|errors|exception|traceback|stack ?trace|failure|warning|error (?:log|message|output|trace))s?\W*$")
+_CHAIN = re2.compile(
+    r"^\s*(?:During handling of the above exception|The above exception was the direct cause)"
+)
+_BARE_LABEL = re2.compile(
+    r"(?i)^\W*(?:the )?(?:error|errors|exception|traceback|stack ?trace|failure|warning|error (?:log|message|output|trace))s?\W*$"
+)
 _DIGITS = re2.compile(r"0x[0-9a-fA-F]+|\d+")
 
 
@@ -62,7 +66,15 @@ class _Unit:
     in_title: bool = False
 
 
-_WEIGHT = {Kind.LOG: 1.0, Kind.PROSE: 0.6, Kind.HEADING: 0.3, Kind.CODE: 0.15, Kind.COMMAND: 0.3, Kind.TEMPLATE: 0.1, Kind.ENVIRONMENT: 0.2}
+_WEIGHT = {
+    Kind.LOG: 1.0,
+    Kind.PROSE: 0.6,
+    Kind.HEADING: 0.3,
+    Kind.CODE: 0.15,
+    Kind.COMMAND: 0.3,
+    Kind.TEMPLATE: 0.1,
+    Kind.ENVIRONMENT: 0.2,
+}
 _READ = frozenset(_WEIGHT)
 
 
@@ -95,7 +107,10 @@ def find_failures(
             found[key] = decisive
     ordered = sorted(found.values(), key=lambda d: (-d.score, d.number))
     located = tuple(
-        (0 if units[i].in_title else units[i].number, hit) for i in sorted(hits) for hit in hits[i] if units[i].kind is not Kind.CODE
+        (0 if units[i].in_title else units[i].number, hit)
+        for i in sorted(hits)
+        for hit in hits[i]
+        if units[i].kind is not Kind.CODE
     )
     return tuple(ordered[:40]), located
 

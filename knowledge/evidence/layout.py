@@ -18,9 +18,13 @@ MAX_MARKDOWN = 400_000
 """Characters parsed as Markdown; nobody writes more by hand, the rest is a log that was pasted."""
 
 # The public Denchmark data set marks headings by tags of its own.
-_TAGGED_HEADING = re2.compile(r"^\s*<(?:denchmark-)?h(?::h)?[1-6]>(.*?)(?:</(?:denchmark-)?h(?:eading)?[1-6]?>)?\s*$")
+_TAGGED_HEADING = re2.compile(
+    r"^\s*<(?:denchmark-)?h(?::h)?[1-6]>(.*?)(?:</(?:denchmark-)?h(?:eading)?[1-6]?>)?\s*$"
+)
 _BOLD_HEADING = re2.compile(r"^\s*\*\*([^*]{2,80})\*\*:?\s*$")
-_TAG = re2.compile(r"</?(?:denchmark[\w:-]*|details|summary|pre|code|br|p|b|i|em|strong|kbd|sub|sup|div|span|hr|img|a|ul|ol|li)(?:\s[^>]*)?/?>")
+_TAG = re2.compile(
+    r"</?(?:denchmark[\w:-]*|details|summary|pre|code|br|p|b|i|em|strong|kbd|sub|sup|div|span|hr|img|a|ul|ol|li)(?:\s[^>]*)?/?>"
+)
 
 
 @dataclass(slots=True)

@@ -17,7 +17,9 @@ _PREFIXES = (
     # Megatron and DeepSpeed wrappers: 3: Traceback ... (srun --label)
     (re2.compile(r"^(\d{1,4}):\s+"), 1),
 )
-_PROCESS_PREFIX = re2.compile(r"^\s*\((?:[\w.]+\s)?pid=[\d, a-z=.]+\)\s?|^\s*(?:worker|ps|node|chief)[-_ ]?\d+\s?\|\s?")
+_PROCESS_PREFIX = re2.compile(
+    r"^\s*\((?:[\w.]+\s)?pid=[\d, a-z=.]+\)\s?|^\s*(?:worker|ps|node|chief)[-_ ]?\d+\s?\|\s?"
+)
 _CONTAINER_TIME = re2.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z?\s")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from knowledge.evidence.failures import Decisive, find_failures
 from knowledge.evidence.layout import lay_out
 from knowledge.evidence.lines import Kind, Line, clean_text
-from knowledge.evidence.versions_found import find_framework, find_launcher, find_versions, find_world_size
+from knowledge.evidence.versions_found import find_framework, framework_of, find_launcher, find_versions, find_world_size
 from knowledge.redact import redact
 from knowledge.report import Report
 from knowledge.signatures import SignatureHit, SignatureTable
@@ -58,7 +58,7 @@ def read_report(report: Report, table: SignatureTable) -> Reading:
         decisive=decisive,
         hits=hits,
         prose=prose,
-        framework=report.framework or find_framework(clean.title, prose, rest),
+        framework=report.framework or framework_of(report.id) or find_framework(clean.title, prose, rest),
         versions=find_versions(clean.title, lines),
         launcher=find_launcher(stated),
         world_size=find_world_size(stated),

@@ -49,13 +49,17 @@ _ENVIRONMENT = re2.compile(
     r"|installed from|spark|mofed|rdma|mellanox|machine|memory|numpy|apex|transformers)"
     r"[^:?.]{0,60}(?::|\?|==)\s*\S{0,60}"
 )
-_PIP_LIST = re2.compile(r"^\s*(?:\[(?:pip3?|conda)\] |- )?[A-Za-z][\w.-]{1,40}\s?(?:==|\s{2,}|: +)v?\d+[\w.+-]*(?:\s+\S+){0,3}\s*$")
+_PIP_LIST = re2.compile(
+    r"^\s*(?:\[(?:pip3?|conda)\] |- )?[A-Za-z][\w.-]{1,40}\s?(?:==|\s{2,}|: +)v?\d+[\w.+-]*(?:\s+\S+){0,3}\s*$"
+)
 _HARDWARE = re2.compile(
     r"^\s*(?:Architecture|CPU op-mode|Byte Order|CPU\(s\)|On-line CPU|Thread\(s\)|Core\(s\)|Socket\(s\)|NUMA|Vendor ID|CPU family|Model"
     r"|Model name|Stepping|CPU MHz|CPU max|CPU min|BogoMIPS|Virtualization|Hypervisor|L[123][di]? ?cache|Flags|Address sizes"
     r"|processor|machine|system|node|release|Compiler|Build|Arch|Directory|Platform|Timing for)\s*:"
 )
-_TIMING = re2.compile(r"\d+%\|| \d+(?:\.\d+)?(?:it|s|samples|img|images|examples)/(?:s|it|sec)\b|\bETA:? |\[=*>?\.*\] ?-|━{4,}|█{2,}|▏")
+_TIMING = re2.compile(
+    r"\d+%\|| \d+(?:\.\d+)?(?:it|s|samples|img|images|examples)/(?:s|it|sec)\b|\bETA:? |\[=*>?\.*\] ?-|━{4,}|█{2,}|▏"
+)
 _SPAM = re2.compile(
     r"Successfully opened dynamic library|successful NUMA node read|Found device \d+ with properties|pciBusID:|Adding visible gpu"
     r"|cpu_feature_guard|XLA service 0x|Created TensorFlow device|peer_to_peer|coreClock:|StreamExecutor device|DMA: |Interconnect StreamExec"
@@ -92,4 +96,9 @@ def shape_of(text: str, *, fenced: bool) -> Kind:
 
 def _reads_like_prose(text: str) -> bool:
     words = _WORDS.findall(text)
-    return len(words) >= 6 and text.count(" ") >= 5 and text.count("=") + text.count("(") <= 3 and not text.startswith((" ", "\t"))
+    return (
+        len(words) >= 6
+        and text.count(" ") >= 5
+        and text.count("=") + text.count("(") <= 3
+        and not text.startswith((" ", "\t"))
+    )

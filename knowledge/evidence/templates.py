@@ -26,12 +26,24 @@ _INSTRUCTION = re2.compile(
     r")"
 )
 _CHECKBOX = re2.compile(r"^\s*(?:[-*+]|\d+\.)?\s*\[[ xX]?\]\s")
-_UNFILLED = re2.compile(r"(?i)^[\s*-]*[^:?]{2,90}(?:\(e\.?g\.?[^)]*\)|\(if [^)]*\)|\(use [^)]*\)|\(yes[^)]*\))?[^:?]{0,20}[:?]\W*$")
+_UNFILLED = re2.compile(
+    r"(?i)^[\s*-]*[^:?]{2,90}(?:\(e\.?g\.?[^)]*\)|\(if [^)]*\)|\(use [^)]*\)|\(yes[^)]*\))?[^:?]{0,20}[:?]\W*$"
+)
 _COMMENT = re2.compile(r"^\s*<!--|-->\s*$")
 
 SECTION_KINDS = (
-    ("environment", re2.compile(r"(?i)environment|system info|versions?\b|your setup|configuration|hardware|software|platform|build info|collect_env|info \(required")),
-    ("code", re2.compile(r"(?i)code sample|minimum reproducible|reproduc|source code|boring ?model|\bcode\b|script|example")),
+    (
+        "environment",
+        re2.compile(
+            r"(?i)environment|system info|versions?\b|your setup|configuration|hardware|software|platform|build info|collect_env|info \(required"
+        ),
+    ),
+    (
+        "code",
+        re2.compile(
+            r"(?i)code sample|minimum reproducible|reproduc|source code|boring ?model|\bcode\b|script|example"
+        ),
+    ),
     ("expected", re2.compile(r"(?i)expected|should")),
     ("log", re2.compile(r"(?i)\blogs?\b|error message|stack ?trace|traceback|output|backtrace")),
     ("question", re2.compile(r"(?i)question|help")),

@@ -39,7 +39,11 @@ def find_versions(title: str, lines: Iterable[Line]) -> dict[str, str]:
     """Component to version; what the environment section says wins over what prose mentions first."""
     found: dict[str, tuple[int, str]] = {}
     for kind, text in [(Kind.PROSE, title), *((line.kind, line.text) for line in lines)]:
-        if kind in (Kind.BLANK, Kind.CODE, Kind.NOISE) or len(text) > 1200 or not any(c.isdigit() for c in text):
+        if (
+            kind in (Kind.BLANK, Kind.CODE, Kind.NOISE)
+            or len(text) > 1200
+            or not any(c.isdigit() for c in text)
+        ):
             continue
         # "OS (e.g., Ubuntu 16.04): Ubuntu 18.04": the form's example is not the reporter's version.
         text = _EXAMPLE.sub("", text)
@@ -108,3 +112,11 @@ def find_framework(title: str, prose: str, rest: str) -> str | None:
     general = {"pytorch", "tensorflow", "keras", "mxnet"}
     # Horovod on PyTorch is a Horovod report: the layer on top is named less often than what it sits on.
     return max(scores, key=lambda n: scores[n] * (0.6 if n in general else 1.0)) if scores else None
+
+
+def framework_of(report_id: str) -> str | None:
+    """The framework of the repository in an id "owner/repo#n", if it is one of the known ones."""
+    repositories = _table()["repository"]
+    assert isinstance(repositories, dict)
+    found = repositories.get(report_id.rpartition("#")[0].lower())
+    return str(found) if found else None

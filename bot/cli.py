@@ -1,0 +1,17 @@
+"""The command line: every command registers itself here."""
+
+from __future__ import annotations
+
+import typer
+
+from bot import cli_knowledge, cli_service, cli_triage
+
+app = typer.Typer(
+    name="bot",
+    help="distriage: triage of failure reports about distributed deep-learning training.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+for module in (cli_triage, cli_knowledge, cli_service):
+    module.register(app)

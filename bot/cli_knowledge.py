@@ -1,0 +1,106 @@
+"""`bot taxonomy` and `bot corpus`: what is known, shown and checked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from knowledge.errors import DataError
+
+corpus_app = typer.Typer(help="The corpus of labelled cases.", no_args_is_help=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the application."""
+    app.command()(taxonomy)
+    app.add_typer(corpus_app, name="corpus")
+
+
+def taxonomy(
+    id: Annotated[str | None, typer.Argument(help="An id, e.g. D.2.1, network, fix:hardware.")] = None,
+) -> None:
+    """What an id means, its counts, its fix patterns and an example case; without an id, all of them."""
+    from rich.console import Console
+
+    from bot.render.taxonomy import print_entry, print_overview
+    from knowledge.cases import load_cases
+    from knowledge.taxonomy import load_taxonomy
+
+    console = Console(highlight=False)
+    if id is None:
+        print_overview(load_taxonomy(), console)
+    else:
+        for entry in load_taxonomy().entries(id):
+            print_entry(entry, load_taxonomy(), load_cases(), console)
+
+
+@corpus_app.command()
+def stats() -> None:
+    """How many cases there are, by framework, type, stage, symptom and source of the labels."""
+    from dataclasses import asdict
+
+    from rich.console import Console
+    from rich.table import Table
+
+    from knowledge.cases import load_cases
+    from knowledge.cases import stats as count
+
+    counted = asdict(count(load_cases()))
+    console = Console(highlight=False)
+    for name, value in counted.items():
+        if isinstance(value, dict):
+            table = Table(title=name, title_justify="left", box=None, show_header=False)
+            for key, number in value.items():
+                table.add_row(str(key), str(number))
+            console.print(table)
+        else:
+            console.print(f"{name}: {value}")
+
+
+@corpus_app.command()
+def check(
+    files: Annotated[list[Path] | None, typer.Argument(help="Your own .jsonl files to check, too.")] = None,
+) -> None:
+    """Check every case against the schema and the taxonomy; exit code 2 when one breaks a rule."""
+    from knowledge.cases import check_cases, load_cases
+    from knowledge.signatures import load_signatures
+    from knowledge.versions import load_facts
+
+    problems = check_cases(*(files or ()))
+    for problem in problems:
+        print(problem)
+    if problems:
+        raise DataError(f"{len(problems)} problems.", "Mend the lines named above.")
+    print(
+        f"{len(load_cases())} cases, {len(load_signatures())} signatures, {len(load_facts())} version facts: all sound."
+    )
+
+
+@corpus_app.command()
+def build() -> None:
+    """Convert the model where needed and build the index anew."""
+    from bot.settings import load_settings
+    from knowledge.engine import load_knowledge
+
+    settings = load_settings()
+    knowledge = load_knowledge(settings.model_dir, settings.data_dir / "cache", rebuild=True)
+    print(
+        f"Indexed {len(knowledge.store.cases)} cases with {knowledge.encoder.backend} in {settings.data_dir / 'cache'}."
+    )
+
+
+@corpus_app.command(name="import-labels")
+def import_labels_command(
+    sheet: Annotated[Path, typer.Argument(help="final_categories.xlsx of study 1's replication package.")],
+    out: Annotated[Path | None, typer.Option(help="Write the labels, one JSON record a line.")] = None,
+) -> None:
+    """Read study 1's sheet, repair its spellings and show its counts."""
+    from bot.render.taxonomy import print_counts
+    from knowledge.taxonomy.study1 import import_labels
+
+    study = import_labels(sheet)
+    print_counts(study)
+    if out:
+        out.write_text("".join(record + "\n" for record in study.as_jsonl()), "utf-8")

@@ -1,0 +1,158 @@
+"""`bot triage`: reports in, triages out."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from bot.inputs import BadRecord, count_lines, is_batch, read_batch, read_input
+from knowledge.errors import InputError, UserError
+
+if TYPE_CHECKING:
+    from knowledge.engine import Knowledge
+    from knowledge.triage import Triage
+
+Format = Literal["terminal", "markdown", "json"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command(name="triage")(triage_command)
+
+
+def triage_command(
+    reports: Annotated[
+        list[str],
+        typer.Argument(
+            help="Files (.md, .txt, .log, .json of a GitHub issue, .jsonl batch), or - for standard input."
+        ),
+    ],
+    format: Annotated[
+        Format | None, typer.Option(help="How to print; a batch is JSON, one triage a line.")
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, max=16, help="How many fixes and cases to show at most.")] = 5,
+    out_script: Annotated[Path | None, typer.Option(help="Write the diagnostics script here.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the output here instead of printing it.")] = None,
+    result: Annotated[
+        Path | None, typer.Option(help="What the diagnostics script printed (a file); moves the causes.")
+    ] = None,
+) -> None:
+    """Triage failure reports: what failed, why, what resolved such cases, what to run next."""
+    batches = [path for path in reports if is_batch(path)]
+    if batches and (len(reports) > 1 or format in ("terminal", "markdown") or out_script or result):
+        raise UserError(
+            "A .jsonl batch goes alone and prints JSON.", "Use: bot triage --format json BATCH.jsonl"
+        )
+    if out_script and len(reports) > 1:
+        raise UserError("--out-script takes one report.", "Triage them one by one.")
+    if batches:
+        _batch(batches[0], top, out)
+        return
+    values = [read_input(path) for path in reports]
+    knowledge = _knowledge()
+    for report in values:
+        triage = _triage_with(report, knowledge, top, result)
+        if out_script:
+            _write(out_script, triage.script)
+        _show(triage, knowledge, format, out, str(out_script) if out_script else None)
+
+
+def _knowledge() -> Knowledge:
+    from bot.settings import load_settings
+    from knowledge.engine import load_knowledge
+
+    settings = load_settings()
+    cache = settings.data_dir / "cache"
+    if not (cache / "index" / "corpus.txt").exists():
+        print("First run: converting the model and indexing the corpus (under a minute) ...", file=sys.stderr)
+    return load_knowledge(settings.model_dir, cache)
+
+
+def _triage_with(report: object, knowledge: Knowledge, top: int, result: Path | None) -> Triage:
+    from knowledge.engine import conclude, examine
+    from knowledge.report import Report
+
+    assert isinstance(report, Report)
+    examined = examine(report, knowledge)
+    if result is None:
+        return conclude(examined, knowledge, top=top)
+    from knowledge.readback import apply_result
+
+    try:
+        text = result.read_text("utf-8", "replace")
+    except OSError as error:
+        raise InputError(f"{result} cannot be read: {error.strerror}.", "Check the path.") from error
+    return apply_result(examined, text, knowledge, top=top)
+
+
+def _show(
+    triage: Triage, knowledge: Knowledge, format: Format | None, out: Path | None, script: str | None
+) -> None:
+    if format == "json":
+        text = triage.model_dump_json() + "\n"
+    elif format == "markdown":
+        from bot.render.markdown import markdown_of
+
+        text = markdown_of(triage, knowledge.taxonomy)
+    else:
+        from rich.console import Console
+
+        from bot.render.terminal import print_triage
+
+        if out is None:
+            print_triage(triage, knowledge.taxonomy, Console(highlight=False), script)
+            return
+        with out.open("a", encoding="utf-8") as file:
+            print_triage(triage, knowledge.taxonomy, Console(file=file, highlight=False, width=100), script)
+        return
+    if out is None:
+        sys.stdout.write(text)
+    else:
+        with out.open("a", encoding="utf-8") as file:
+            file.write(text)
+
+
+def _batch(path: str, top: int, out: Path | None) -> None:
+    from rich.console import Console
+    from rich.progress import track
+
+    from knowledge.engine import triage
+
+    records = read_batch(path)
+    first = next(records, None)
+    if first is None:
+        raise InputError(f"{path} is empty.", 'Give one {"id", "title", "body"} a line.')
+    knowledge = _knowledge()
+    bad = 0
+    with out.open("w", encoding="utf-8") if out else _stdout() as sink:
+        console = Console(stderr=True)
+        for record in track(_chain(first, records), "triaging", total=count_lines(path), console=console):
+            if isinstance(record, BadRecord):
+                bad += 1
+                sink.write(json.dumps({"id": record.id, "error": record.error}) + "\n")
+            else:
+                sink.write(triage(record, knowledge, top=top).model_dump_json() + "\n")
+    if bad:
+        raise UserError(f"{bad} lines of {path} were no records.", 'Their places hold {"id", "error"}.')
+
+
+def _stdout():  # type: ignore[no-untyped-def]
+    import contextlib
+
+    return contextlib.nullcontext(sys.stdout)
+
+
+def _chain(first, rest):  # type: ignore[no-untyped-def]
+    yield first
+    yield from rest
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text or "# No diagnostics: the report does not read as a fault.\n", "utf-8")
+    except OSError as error:
+        raise UserError(f"{path} cannot be written: {error.strerror}.", "Name another file.") from error

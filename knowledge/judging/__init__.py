@@ -1,0 +1,1 @@
+"""Judging: from a reading to calibrated distributions over the ids of each axis."""

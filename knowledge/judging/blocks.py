@@ -1,0 +1,69 @@
+"""Blocks of features as matrices: inverse document frequency, unit length, and the sum of their kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from knowledge.judging.features import CUE_BUCKETS, FORM_BUCKETS, WORD_BUCKETS, Features, Floats, Sparse
+
+SPARSE: Mapping[str, int] = {"words": WORD_BUCKETS, "cues": CUE_BUCKETS, "form": FORM_BUCKETS}
+"""Hashed blocks and their number of buckets."""
+RARE = 3
+"""A feature of fewer training reports than this is noise and would bloat the weights."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weighting:
+    """Inverse document frequencies of the hashed blocks: float32 (buckets,), 0 where a feature is too rare."""
+
+    idf: Mapping[str, Floats]
+
+    @classmethod
+    def of(cls, items: Sequence[Features]) -> Weighting:
+        """Count in how many of the items each feature occurs."""
+        idf = {}
+        for name, buckets in SPARSE.items():
+            df = np.zeros(buckets, np.int64)
+            for item in items:
+                df[_block(item, name).index] += 1
+            smooth = np.log((1 + len(items)) / (1 + df)) + 1
+            idf[name] = np.where(df >= RARE, smooth, 0).astype(np.float32)
+        return cls(idf)
+
+    def unit(self, item: Features, name: str) -> Sparse:
+        """The block of an item, weighted and of unit length (empty when nothing of it is known)."""
+        block = _block(item, name)
+        weight = block.weight * self.idf[name][block.index]
+        keep = weight > 0
+        norm = float(np.linalg.norm(weight)) or 1.0
+        return Sparse(block.index[keep], (weight[keep] / norm).astype(np.float32))
+
+
+def _block(item: Features, name: str) -> Sparse:
+    block: Sparse = getattr(item, name)
+    return block
+
+
+def kernel(items: Sequence[Features], weighting: Weighting, names: Sequence[str]) -> npt.NDArray[np.float64]:
+    """Sum over the named blocks of the cosine between items: float64 (n, n); the vectors always take part."""
+    vectors = np.stack([item.vectors for item in items])
+    total = (vectors @ vectors.T).astype(np.float64)
+    for name in names:
+        total += _sparse_gram([weighting.unit(item, name) for item in items], SPARSE[name])
+    return total
+
+
+def _sparse_gram(rows: Sequence[Sparse], buckets: int, step: int = 4096) -> npt.NDArray[np.float64]:
+    """Gram matrix of sparse rows, a slice of the buckets at a time so that no dense copy of all is needed."""
+    gram = np.zeros((len(rows), len(rows)))
+    for start in range(0, buckets, step):
+        dense = np.zeros((len(rows), step), np.float32)
+        for number, row in enumerate(rows):
+            low, high = np.searchsorted(row.index, (start, start + step))
+            dense[number, row.index[low:high] - start] = row.weight[low:high]
+        gram += dense @ dense.T
+    return gram

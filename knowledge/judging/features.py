@@ -1,0 +1,160 @@
+"""A reading as numbers: hashed words, hashed cues and signatures, and two sentence vectors."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from embeddings.encoder import Encoder
+from embeddings.tokens import tokens
+from knowledge.evidence import Reading
+from knowledge.evidence.lines import Kind
+from knowledge.judging.cues import find_cues
+
+Floats = npt.NDArray[np.float32]
+
+WORD_BUCKETS = 1 << 15
+CUE_BUCKETS = 1 << 13
+FORM_BUCKETS = 1 << 14
+MAX_EMBEDDED = 700
+"""Characters of a view that are embedded: about 170 tokens; what decides stands in the first sentences."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sparse:
+    """Weights of hashed features: `index` int32 (k,) ascending, `weight` float32 (k,)."""
+
+    index: npt.NDArray[np.int32]
+    weight: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """What the judge sees of a report."""
+
+    words: Sparse
+    """The account: title, decisive lines, prose, a little of the rest."""
+    cues: Sparse
+    """Cues, pairs of cues, signatures and what these speak for, framework and launcher."""
+    form: Sparse
+    """The post as it stands, template and all: it tells a fault from a wish or a question."""
+    vectors: Floats
+    """Float32 (2 x dims): title with prose; title with decisive lines. Each half has unit length."""
+
+
+def views(reading: Reading) -> tuple[str, str]:
+    """The two texts that are embedded: the reporter's account, and the lines that decide."""
+    title = reading.report.title
+    decisive = " ".join(d.text[:200] for d in reading.decisive[:7] if not d.in_title)
+    return f"{title}. {' '.join(reading.prose.split())}"[:MAX_EMBEDDED], f"{title}. {decisive}"[:MAX_EMBEDDED]
+
+
+def featurise(readings: Sequence[Reading], encoder: Encoder) -> list[Features]:
+    """Features of each reading; embedding is the costly part, so give many at once."""
+    vectors = encoder.encode([view for reading in readings for view in views(reading)])
+    pairs = vectors.reshape(len(readings), 2 * encoder.dims)
+    return [
+        Features(_words(reading), _cues(reading), _form(reading), pair)
+        for reading, pair in zip(readings, pairs, strict=True)
+    ]
+
+
+def _words(reading: Reading) -> Sparse:
+    decisive = [d for d in reading.decisive if not d.in_title]
+    return _hash_ngrams(
+        [
+            (1.5, reading.report.title),
+            (1.3, "\n".join(d.text for d in decisive[:5])),
+            (0.7, "\n".join(d.text for d in decisive[5:20])),
+            (1.0, reading.prose[:3000]),
+            (0.3, reading.text_of(Kind.COMMAND, Kind.ENVIRONMENT)[:1500]),
+            (0.25, reading.text_of(Kind.CODE)[:2000]),
+            (0.35, reading.text_of(Kind.LOG)[:4000]),
+        ],
+        WORD_BUCKETS,
+    )
+
+
+def _cues(reading: Reading) -> Sparse:
+    decisive = "\n".join(d.text for d in reading.decisive[:8] if not d.in_title)
+    in_title = find_cues(reading.report.title)
+    told = find_cues(reading.prose[:2500])
+    shown = find_cues(decisive)
+    present = sorted({*in_title, *told, *shown})
+    weights: dict[str, float] = {}
+    for cue in present:
+        weights[cue] = 1.0
+    for cue in in_title:
+        weights[f"title:{cue}"] = 1.2
+    for cue in shown:
+        weights[f"shown:{cue}"] = 0.8
+    for first, second in combinations(present, 2):
+        weights[f"{first}&{second}"] = 0.35
+    for line, hit in reading.hits:
+        signature = hit.signature
+        strength = {"root": 1.0, "consequence": 0.4, "context": 0.3}[signature.role]
+        strength *= 1.3 if line == 0 else 1.0
+        _raise(weights, f"sig:{signature.id}", strength)
+        for ids in (signature.symptom, signature.cause, signature.fix):
+            for position, label in enumerate(ids[:3]):
+                _raise(weights, f"for:{label}", strength * (1.5 if position == 0 else 0.7))
+    if reading.framework:
+        weights[f"framework:{reading.framework}"] = 0.8
+    if reading.launcher:
+        weights[f"launcher:{reading.launcher}"] = 0.5
+    return _pack({_bucket(name, CUE_BUCKETS): weight for name, weight in weights.items()})
+
+
+def _raise(weights: dict[str, float], name: str, weight: float) -> None:
+    weights[name] = max(weights.get(name, 0.0), weight)
+
+
+def _form(reading: Reading) -> Sparse:
+    repository = reading.report.id.rpartition("#")[0].lower()
+    body = reading.report.body[:4000]
+    packed = dict(_ngram_weights([(1.6, reading.report.title), (1.0, body)], FORM_BUCKETS))
+    title = reading.report.title.split()
+    marks = [
+        f"repo:{repository}",
+        f"first:{' '.join(title[:1]).lower()}",
+        f"second:{' '.join(title[:2]).lower()}",
+    ]
+    marks += [f"line:{' '.join(tokens(line))[:60]}" for line in body.split("\n") if 3 < len(line) < 90]
+    marks += [f"ends:{title[-1][-1:]}" if title else "untitled", f"length:{len(body).bit_length()}"]
+    marks += [f"kind:{kind.value}" for kind in {line.kind for line in reading.lines}]
+    for mark in marks:
+        packed[_bucket(mark, FORM_BUCKETS)] = 1.5
+    return _pack(packed)
+
+
+def _hash_ngrams(parts: Iterable[tuple[float, str]], buckets: int) -> Sparse:
+    return _pack(_ngram_weights(parts, buckets))
+
+
+def _ngram_weights(parts: Iterable[tuple[float, str]], buckets: int) -> dict[int, float]:
+    """Words and pairs of neighbouring words; a feature has the largest weight of the parts it stands in."""
+    weights: dict[int, float] = {}
+    for weight, text in parts:
+        words = tokens(text)
+        for word in set(words):
+            bucket = _bucket(word, buckets)
+            weights[bucket] = max(weights.get(bucket, 0.0), weight)
+        for pair in set(zip(words, words[1:], strict=False)):
+            bucket = _bucket(" ".join(pair), buckets)
+            weights[bucket] = max(weights.get(bucket, 0.0), 0.7 * weight)
+    return weights
+
+
+def _bucket(name: str, buckets: int) -> int:
+    # CRC-32 rather than hash(): the same in every process and on every machine.
+    return zlib.crc32(name.encode()) % buckets
+
+
+def _pack(weights: dict[int, float]) -> Sparse:
+    index = np.fromiter(sorted(weights), np.int32, len(weights))
+    return Sparse(index, np.fromiter((weights[i] for i in index.tolist()), np.float32, len(weights)))

@@ -1,0 +1,146 @@
+"""The judge: features in, a calibrated distribution per axis out. Nothing but sums and a softmax."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from knowledge.judging.axes import COUPLED, Judged, axis_ids, labels_of
+from knowledge.judging.blocks import Weighting
+from knowledge.judging.calibrate import Calibration, answer_set_size, combine
+from knowledge.judging.features import Features, Floats
+from knowledge.taxonomy import Taxonomy
+from knowledge.triage import CaseLabels
+
+Array = npt.NDArray[np.float64]
+VOTED: tuple[Judged, ...] = ("symptom", "cause", "fix")
+"""Axes on which the nearest cases vote."""
+
+
+@dataclass(frozen=True, slots=True)
+class AxisHead:
+    """One axis: its ids, the linear weights of each block (features, ids), and its calibration."""
+
+    ids: tuple[str, ...]
+    prior: Floats
+    weights: Mapping[str, Floats]
+    calibration: Calibration
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Probabilities of one axis and what is claimed of them."""
+
+    ids: tuple[str, ...]
+    p: Array
+    threshold: float
+    mass: float
+
+    @property
+    def ranking(self) -> list[tuple[str, float]]:
+        """Ids with their probability, most probable first."""
+        return [(self.ids[i], float(self.p[i])) for i in np.argsort(-self.p, kind="stable")]
+
+    @property
+    def answer(self) -> list[str]:
+        """The id claimed, or nothing when the best one is too unsure."""
+        id, p = self.ranking[0]
+        return [id] if p >= self.threshold else []
+
+    @property
+    def answer_set(self) -> list[str]:
+        """The smallest set of ids that should hold a right one with the target probability."""
+        size = int(answer_set_size(self.p[None, :], self.mass)[0])
+        return [id for id, _ in self.ranking[: max(1, size)]]
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """All heads with the weighting their features need."""
+
+    weighting: Weighting
+    heads: Mapping[Judged, AxisHead]
+    taxonomy: Taxonomy
+
+    def judge(self, features: Features, votes: Mapping[Judged, Array]) -> dict[Judged, Judgement]:
+        """Judge every axis; `votes` are those of the nearest cases (`neighbour_votes`)."""
+        raw = {axis: self._scores(features, head) for axis, head in self.heads.items()}
+        out: dict[Judged, Judgement] = {}
+        symptom: Array | None = None
+        for axis in COUPLED:
+            head = self.heads[axis]
+            vote = votes.get(axis, np.zeros(len(head.ids)))[None, :]
+            inputs = sources(axis, raw[axis], vote, raw["stage"], symptom, self.taxonomy)
+            p = combine(inputs, head.calibration.weights)
+            if axis == "symptom":
+                symptom = p
+            out[axis] = Judgement(head.ids, p[0], head.calibration.threshold, head.calibration.mass)
+        return out
+
+    def _scores(self, features: Features, head: AxisHead) -> Array:
+        total = head.prior + features.vectors @ head.weights["vectors"]
+        for name, block in head.weights.items():
+            if name != "vectors":
+                unit = self.weighting.unit(features, name)
+                total = total + unit.weight @ block[unit.index]
+        return np.asarray(total, np.float64)[None, :]
+
+
+def sources(
+    axis: Judged,
+    scores: Array,
+    votes: Array,
+    stage_scores: Array,
+    symptom_p: Array | None,
+    taxonomy: Taxonomy,
+) -> list[Array]:
+    """The score sources that an axis combines, each (n, ids): its own head, then what other axes and cases say."""
+    if axis == "symptom":
+        stages = taxonomy.ids("stage")
+        column = [stages.index(taxonomy.stage_of(id)) for id in axis_ids(taxonomy, "symptom")]
+        return [scores, stage_scores[:, column], votes]
+    if axis == "stage":
+        assert symptom_p is not None
+        return [scores, np.log(_stage_mass(symptom_p, taxonomy) + 1e-4)]
+    if axis in ("fix", "cause"):
+        assert symptom_p is not None
+        return [scores, np.log(_expected(axis, symptom_p, taxonomy) + 1e-3), votes]
+    return [scores]
+
+
+def _stage_mass(symptom_p: Array, taxonomy: Taxonomy) -> Array:
+    stages = taxonomy.ids("stage")
+    out = np.zeros((len(symptom_p), len(stages)))
+    for column, id in enumerate(axis_ids(taxonomy, "symptom")):
+        out[:, stages.index(taxonomy.stage_of(id))] += symptom_p[:, column]
+    return out
+
+
+def _expected(axis: Judged, symptom_p: Array, taxonomy: Taxonomy) -> Array:
+    """What study 1's table of fixes per symptom leads to expect, over the symptoms as judged."""
+    ids = taxonomy.ids(axis)
+    table = np.zeros((symptom_p.shape[1], len(ids)))
+    for row, symptom in enumerate(axis_ids(taxonomy, "symptom")):
+        for fix, p in taxonomy.fix_prior(symptom).items():
+            table[row, ids.index(fix if axis == "fix" else taxonomy.cause_of_fix(fix))] += p
+    return np.asarray(symptom_p @ table)
+
+
+def neighbour_votes(
+    hits: Sequence[tuple[CaseLabels, float]], taxonomy: Taxonomy, k: int = 12
+) -> dict[Judged, Array]:
+    """Share of the fused score that the `k` nearest cases give each id; zeros where no case has a label."""
+    out: dict[Judged, Array] = {}
+    for axis in VOTED:
+        ids = axis_ids(taxonomy, axis)
+        votes = np.zeros(len(ids))
+        for labels, score in hits[:k]:
+            right = labels_of(labels, axis)
+            for label in right:
+                votes[ids.index(label)] += score**2 / len(right)
+        total = votes.sum()
+        out[axis] = votes / total if total else votes
+    return out

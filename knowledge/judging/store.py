@@ -1,0 +1,89 @@
+"""The judge on disk: plain arrays and JSON, never a pickle.
+
+Word weights are kept as int8 with one scale a column: a tenth of the size, and the rounding moves a probability
+by less than its second decimal.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from knowledge.errors import ModelError
+from knowledge.judging.axes import Judged
+from knowledge.judging.blocks import SPARSE, Weighting
+from knowledge.judging.calibrate import Calibration
+from knowledge.judging.features import Floats
+from knowledge.judging.judge import AxisHead, Judge
+from knowledge.taxonomy import Taxonomy
+
+FORMAT = 1
+SHIPPED = Path(__file__).parent / "judge.npz"
+_REMEDY = "Restore the file, or make it anew with: make train"
+
+
+def save_judge(judge: Judge, file: Path, about: dict[str, Any]) -> None:
+    """Write the judge; `about` says what it was made of. The same judge gives the same bytes."""
+    arrays: dict[str, np.ndarray[Any, Any]] = {}
+    for name, idf in judge.weighting.idf.items():
+        arrays[f"idf.{name}"] = idf.astype(np.float16)
+    meta: dict[str, Any] = {"format": FORMAT, "about": about, "axes": {}}
+    for axis, head in judge.heads.items():
+        c = head.calibration
+        meta["axes"][axis] = {"ids": head.ids, "weights": c.weights, "threshold": c.threshold, "mass": c.mass}
+        arrays[f"{axis}.prior"] = head.prior
+        for name, block in head.weights.items():
+            if name == "vectors":
+                arrays[f"{axis}.vectors"] = block.astype(np.float16)
+                continue
+            used = np.flatnonzero(judge.weighting.idf[name])
+            scale = np.maximum(np.abs(block).max(axis=0), 1e-9) / 127
+            arrays[f"{axis}.{name}.scale"] = scale.astype(np.float32)
+            arrays[f"{axis}.{name}"] = np.rint(block[used] / scale).astype(np.int8)
+    arrays["meta"] = np.frombuffer(json.dumps(meta, sort_keys=True).encode(), np.uint8)
+    _write(file, arrays)
+
+
+def _write(file: Path, arrays: dict[str, Any]) -> None:
+    # numpy.savez stamps the time into the archive; training twice must give the same bytes.
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name in sorted(arrays):
+            buffer = io.BytesIO()
+            np.lib.format.write_array(buffer, np.ascontiguousarray(arrays[name]), allow_pickle=False)
+            archive.writestr(
+                zipfile.ZipInfo(f"{name}.npy", (1980, 1, 1, 0, 0, 0)), buffer.getvalue(), zipfile.ZIP_DEFLATED
+            )
+
+
+def load_judge(taxonomy: Taxonomy, file: Path = SHIPPED) -> tuple[Judge, dict[str, Any]]:
+    """The judge and what it was made of. Raises ModelError when the file is missing or of another format."""
+    try:
+        with np.load(file, allow_pickle=False) as arrays:
+            meta = json.loads(arrays["meta"].tobytes())
+            if meta.get("format") != FORMAT:
+                raise ModelError(
+                    f"{file} has format {meta.get('format')}, this version reads {FORMAT}.", _REMEDY
+                )
+            idf = {name: arrays[f"idf.{name}"].astype(np.float32) for name in SPARSE}
+            heads = {axis: _head(arrays, axis, entry, idf) for axis, entry in meta["axes"].items()}
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+        raise ModelError(
+            f"The judge's weights in {file} cannot be read ({type(error).__name__}).", _REMEDY
+        ) from error
+    return Judge(Weighting(idf), heads, taxonomy), meta["about"]
+
+
+def _head(arrays: Any, axis: Judged, entry: dict[str, Any], idf: dict[str, Floats]) -> AxisHead:
+    weights: dict[str, Floats] = {"vectors": arrays[f"{axis}.vectors"].astype(np.float32)}
+    for name, buckets in SPARSE.items():
+        if f"{axis}.{name}" in arrays:
+            block = np.zeros((buckets, len(entry["ids"])), np.float32)
+            block[np.flatnonzero(idf[name])] = arrays[f"{axis}.{name}"] * arrays[f"{axis}.{name}.scale"]
+            weights[name] = block
+    calibration = Calibration(tuple(entry["weights"]), entry["threshold"], entry["mass"])
+    return AxisHead(tuple(entry["ids"]), arrays[f"{axis}.prior"], weights, calibration)

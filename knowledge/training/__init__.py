@@ -1,0 +1,1 @@
+"""Training of the shipped judge (`make train`) and of the judges that cross-validation refits."""

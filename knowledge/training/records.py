@@ -1,0 +1,169 @@
+"""Labelled reports to learn from: shipped cases, composed ones, and real texts that are not shipped."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from knowledge.cases import Case, load_cases
+from knowledge.errors import DataError
+from knowledge.report import Report
+from knowledge.triage import CaseLabels
+
+COMPOSED = Path(__file__).parent / "composed.jsonl"
+HUMAN = "human"
+WEIGHT = {
+    "human": 1.0,
+    "agreed": 1.0,
+    "pass": 0.8,
+    "annotated": 0.6,
+    "annotated_full": 0.7,
+    "composed": 0.6,
+    "type": 0.8,
+}
+"""How much an item of each source counts; set once by how far its labels can be trusted, not searched."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRecord:
+    """A report with labels; `calibrates` marks labels good enough to set probabilities and thresholds by."""
+
+    report: Report
+    labels: CaseLabels
+    weight: float
+    calibrates: bool
+    source: str
+
+    @property
+    def group(self) -> str:
+        """What is left out together: the issue, whatever it was told in."""
+        return self.report.id.lower()
+
+
+def shipped_records() -> list[TrainingRecord]:
+    """What ships with the project: the corpus and the composed cases. `bot eval` learns from these alone."""
+    return [*(_of_case(case) for case in load_cases()), *composed_records()]
+
+
+def composed_records() -> list[TrainingRecord]:
+    """Cases composed for training after no particular report; they are never shown as neighbours."""
+    return [
+        TrainingRecord(
+            Report(f"composed#{number}", row["title"], row["body"]),
+            CaseLabels.model_validate(row["labels"]),
+            WEIGHT["composed"],
+            False,
+            "composed",
+        )
+        for number, row in enumerate(read_jsonl(COMPOSED), start=1)
+    ]
+
+
+def real_records(shared: Path) -> list[TrainingRecord]:
+    """Real reports in full text from the folder of data beside the repository; their texts are never shipped.
+
+    Raises DataError when the folder lacks them.
+    """
+    real = shared / "real"
+    if not (real / "labelled.jsonl").exists():
+        raise DataError(
+            f"There is no real/labelled.jsonl in {shared}.", "Give the folder that holds real/ with --shared."
+        )
+    out = [_of_row(row, WEIGHT["agreed"], True, "agreed") for row in read_jsonl(real / "labelled.jsonl")]
+    taken = {record.group for record in out}
+    known = {case.id.lower(): case for case in load_cases() if _is_annotated(case)}
+    for row in read_jsonl(real / "reports.jsonl.gz"):
+        case = known.get(row["id"].lower())
+        if case is not None and row["id"].lower() not in taken:
+            report = Report(row["id"], row["title"], row["body"])
+            out.append(TrainingRecord(report, case.labels, WEIGHT["annotated_full"], False, "annotated_full"))
+    return [*out, *type_records(real / "issue_types.jsonl.gz")]
+
+
+def type_records(file: Path) -> list[TrainingRecord]:
+    """Issues of which only the type is known (NLBSE'24 training set)."""
+    return [
+        TrainingRecord(
+            Report(f"{row['repo']}#t{number}", row["title"], row["body"] or ""),
+            CaseLabels(type=row["type"]),
+            WEIGHT["type"],
+            True,
+            "type",
+        )
+        for number, row in enumerate(read_jsonl(file), start=1)
+    ]
+
+
+def labelled_records(file: Path) -> list[TrainingRecord]:
+    """Any file of labelled records in the format of the cases, or of issues with a `type`.
+
+    Raises DataError naming file and line when a record does not fit.
+    """
+    rows = list(read_jsonl(file))
+    if rows and "labels" not in rows[0] and "type" in rows[0]:
+        return type_records(file)
+    return [
+        _of_row(row, WEIGHT["agreed"], True, "given", where=f"{file}:{n}")
+        for n, row in enumerate(rows, start=1)
+    ]
+
+
+def read_jsonl(file: Path) -> Iterator[dict[str, Any]]:
+    """Records of a .jsonl or .jsonl.gz file. Raises DataError with file and line for what is no JSON object."""
+    try:
+        with (
+            gzip.open(file, "rt", encoding="utf-8")
+            if file.suffix == ".gz"
+            else file.open(encoding="utf-8") as lines
+        ):
+            for number, line in enumerate(lines, start=1):
+                if line.strip():
+                    row = json.loads(line)
+                    if not isinstance(row, dict):
+                        raise DataError(f"{file}:{number} is no JSON object.", "Give one record a line.")
+                    yield row
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{file}: {error}.", "Give one JSON record a line, in UTF-8.") from error
+    except OSError as error:
+        raise DataError(f"{file} cannot be read: {error.strerror}.", "Check the path.") from error
+
+
+def _is_annotated(case: Case) -> bool:
+    return case.url != "" and not case.label_source.startswith(HUMAN) and "own retelling" in case.label_source
+
+
+def _of_case(case: Case) -> TrainingRecord:
+    human = case.label_source.startswith(HUMAN)
+    annotated = _is_annotated(case)
+    kind = "human" if human else "annotated" if annotated else "pass"
+    return TrainingRecord(
+        Report(case.id, case.title, case.body), case.labels, WEIGHT[kind], not annotated, kind
+    )
+
+
+def _of_row(
+    row: dict[str, Any], weight: float, calibrates: bool, source: str, where: str = ""
+) -> TrainingRecord:
+    try:
+        labels = {
+            key: [] if value is None and key not in ("distributed", "topic", "subtopic") else value
+            for key, value in row["labels"].items()
+        }
+        return TrainingRecord(
+            Report(str(row["id"]), str(row.get("title") or ""), str(row.get("body") or "")),
+            CaseLabels.model_validate(labels),
+            weight,
+            calibrates,
+            source,
+        )
+    except (KeyError, AttributeError, ValidationError) as error:
+        raise DataError(
+            f"{where or row.get('id')}: not a labelled record ({error}).",
+            "See docs/evaluation.md for the format.",
+        ) from error
