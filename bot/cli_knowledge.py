@@ -97,10 +97,16 @@ def import_labels_command(
     out: Annotated[Path | None, typer.Option(help="Write the labels, one JSON record a line.")] = None,
 ) -> None:
     """Read study 1's sheet, repair its spellings and show its counts."""
+    import json
+    from dataclasses import asdict
+
+    from rich.console import Console
+
     from bot.render.taxonomy import print_counts
     from knowledge.taxonomy.study1 import import_labels
 
     study = import_labels(sheet)
-    print_counts(study)
+    print_counts(study, Console(highlight=False))
     if out:
-        out.write_text("".join(record + "\n" for record in study.as_jsonl()), "utf-8")
+        rows = [*map(asdict, study.faults), *map(asdict, study.howtos)]
+        out.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import nullcontext
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -14,6 +16,7 @@ from knowledge.errors import InputError, UserError
 
 if TYPE_CHECKING:
     from knowledge.engine import Knowledge
+    from knowledge.report import Report
     from knowledge.triage import Triage
 
 Format = Literal["terminal", "markdown", "json"]
@@ -72,11 +75,9 @@ def _knowledge() -> Knowledge:
     return load_knowledge(settings.model_dir, cache)
 
 
-def _triage_with(report: object, knowledge: Knowledge, top: int, result: Path | None) -> Triage:
+def _triage_with(report: Report, knowledge: Knowledge, top: int, result: Path | None) -> Triage:
     from knowledge.engine import conclude, examine
-    from knowledge.report import Report
 
-    assert isinstance(report, Report)
     examined = examine(report, knowledge)
     if result is None:
         return conclude(examined, knowledge, top=top)
@@ -128,9 +129,9 @@ def _batch(path: str, top: int, out: Path | None) -> None:
         raise InputError(f"{path} is empty.", 'Give one {"id", "title", "body"} a line.')
     knowledge = _knowledge()
     bad = 0
-    with out.open("w", encoding="utf-8") if out else _stdout() as sink:
+    with out.open("w", encoding="utf-8") if out else nullcontext(sys.stdout) as sink:
         console = Console(stderr=True)
-        for record in track(_chain(first, records), "triaging", total=count_lines(path), console=console):
+        for record in track(chain([first], records), "triaging", total=count_lines(path), console=console):
             if isinstance(record, BadRecord):
                 bad += 1
                 sink.write(json.dumps({"id": record.id, "error": record.error}) + "\n")
@@ -138,17 +139,6 @@ def _batch(path: str, top: int, out: Path | None) -> None:
                 sink.write(triage(record, knowledge, top=top).model_dump_json() + "\n")
     if bad:
         raise UserError(f"{bad} lines of {path} were no records.", 'Their places hold {"id", "error"}.')
-
-
-def _stdout():  # type: ignore[no-untyped-def]
-    import contextlib
-
-    return contextlib.nullcontext(sys.stdout)
-
-
-def _chain(first, rest):  # type: ignore[no-untyped-def]
-    yield first
-    yield from rest
 
 
 def _write(path: Path, text: str) -> None:

@@ -115,7 +115,8 @@ def _bounded(file: BinaryIO, size: int | None) -> tuple[bytes, list[str]]:
         tail = file.read(_TAIL)
     else:
         tail, size = _drain(file, head)
-    note = f"only the first {(MAX_BYTES - _TAIL) // 10**6} MB and the last {_TAIL // 10**6} MB of {size // 10**6} MB were read"
+    kept = f"the first {(MAX_BYTES - _TAIL) // 10**6} MB and the last {_TAIL // 10**6} MB"
+    note = f"only {kept} of {size // 10**6} MB were read"
     return head[: MAX_BYTES - _TAIL] + b"\n" + tail, [note]
 
 

@@ -144,6 +144,27 @@ class MissingItem(_Value):
     ask: str
 
 
+class SecondReading(_Value):
+    """What an LLM, where one is configured, had to do with this triage; the ids are the taxonomy's all the same."""
+
+    used: bool = Field(description="its judgement is in the rankings; false = the local answer stands alone")
+    duties: list[Literal["reader", "adjudicator"]] = Field(default=[], description="what it did, in order")
+    model: str
+    why: str | None = Field(
+        default=None, max_length=300, description="its reason in plain words; null = not shown"
+    )
+    lines: list[int] = Field(
+        default=[], description="lines of the body that the reason rests on; 0 = the title"
+    )
+    cases: list[str] = Field(default=[], description="ids of shown cases that the reason rests on")
+    fallback_reason: str | None = Field(default=None, description="the first fault, in a word; null = none")
+    fabricated: int = Field(default=0, description="lines, cases and versions it made up; all were dropped")
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: float = Field(default=0.0, description="US dollars")
+    seconds: float = 0.0
+
+
 class Triage(_Value):
     """Everything distriage says of one report."""
 
@@ -160,4 +181,8 @@ class Triage(_Value):
     neighbours: list[Neighbour]
     advice: Advice
     missing: list[MissingItem]
+    measured: list[str] = Field(
+        default=[], description="what a pasted diagnostics result changed, one sentence a probe"
+    )
     script: str = Field(description="a read-only diagnostics script; empty when none is of use")
+    second_reading: SecondReading | None = Field(default=None, description="null = no LLM is configured")

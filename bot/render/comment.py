@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from bot.gate.links import case_link
+from bot.gate.markdown import MAX_CHARS
 from bot.gate.quote import code_block, code_span, prose, shorten
 from bot.render.folds import correct_fold, explain_fold, script_fold
 from bot.render.frame import Frame
@@ -17,6 +18,8 @@ from knowledge.triage import Axis, AxisName, Neighbour, QuotedLine, Triage
 
 EVIDENCE_LINES = 6
 _LINE_CHARS = 160
+_MARKER_CHARS = 400
+"""Room for the hidden marker and the blank lines between sections."""
 _SHOWN_CASES = 3
 _ROLES = {"root": 0, "consequence": 1, "context": 2}
 
@@ -67,11 +70,11 @@ def render_comment(view: View) -> Draft:
         parts += [*_evidence(view, say), *_conflicts(view, say), *_fixes(view, say), *_cases(shown, say)]
         if "missing" in view.sections and view.triage.missing:
             parts += [say("missing"), *_missing(view)]
+    folds = [*(explain_fold(view.triage, say) if view.explain else []), *correct_fold(say)]
     if "script" in view.sections:
-        parts += script_fold(view.triage.script, say)
-    if view.explain:
-        parts += explain_fold(view.triage, say)
-    parts += correct_fold(say)
+        room = MAX_CHARS - _MARKER_CHARS - len("\n\n".join([*parts, *folds]))
+        parts += script_fold(view.triage.script, say, room)
+    parts += folds
     links = {link for n in shown if (link := case_link(n.url))}
     return Draft("\n\n".join(parts) + "\n", frozenset(links))
 
@@ -95,9 +98,12 @@ def _headline(view: View, say: Frame) -> str:
     symptom, stage = view.claimed("symptom"), view.claimed("stage")
     if not symptom and not stage:
         return say("cannot_name")
-    what = " / ".join(view.words("symptom", id_) for id_, _ in symptom[:2]) or say("fault_only")
+    still = view.triage.symptom.answer_set[:3]
+    what = " / ".join(view.words("symptom", id_) for id_, _ in symptom[:2])
+    if not what and still:
+        what = say("one_of", symptoms=", ".join(view.words("symptom", id_) for id_ in still))
     if stage:
-        what = say("finding_stage", stage=view.words("stage", stage[0][0]), symptom=what)
+        what = say("finding_stage", stage=view.words("stage", stage[0][0]), symptom=what or say("fault_only"))
     return say("finding", what=what, sure=say.how_sure((symptom or stage)[0][1]))
 
 
@@ -143,7 +149,8 @@ def _fixes(view: View, say: Frame) -> list[str]:
         return []
     lines = []
     for place, fix in enumerate(fixes, 1):
-        count, of, scope = fix.support.count, fix.support.of, prose(fix.support.scope)
+        count, of = fix.support.count, fix.support.of
+        scope = prose(fix.support.scope)
         key = "fix" if count else "fix_unsupported"
         name = f"**{prose(fix.name)}**"
         told = say(key, name=name, count=count, of=of, scope=scope, text=prose(fix.text))

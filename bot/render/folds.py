@@ -6,7 +6,8 @@ from bot.gate.quote import code_span, fenced
 from bot.render.frame import Frame
 from knowledge.triage import AXES, Triage
 
-_SCRIPT_CHARS = 40_000
+_FOLD_CHARS = 700
+"""What a fold's own words take beside the script."""
 
 
 def fold(summary: str, body: str) -> str:
@@ -14,11 +15,11 @@ def fold(summary: str, body: str) -> str:
     return f"<details>\n<summary>{summary}</summary>\n\n{body}\n\n</details>"
 
 
-def script_fold(script: str, say: Frame) -> list[str]:
-    """The diagnostics script with one line on how to run it; never cut, since half a script is no script."""
+def script_fold(script: str, say: Frame, room: int) -> list[str]:
+    """The script with one line on how to run it, within `room` characters: half a script is no script."""
     if not script.strip():
         return []
-    if len(script) > _SCRIPT_CHARS:
+    if len(script) > room - _FOLD_CHARS:
         return [say("script_long")]
     block = fenced(script.strip("\n"), "python")
     return [fold(say("script"), f"{say('script_run')}\n\n{block}")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.gate.quote import code_block, code_span, prose
-from bot.render.sayings import headline, labels_line, source_mark, verdict
+from bot.render.sayings import headline, labels_line, source_mark, supported, verdict
 from knowledge.taxonomy import Taxonomy
 from knowledge.triage import Triage
 
@@ -25,10 +25,12 @@ def markdown_of(triage: Triage, taxonomy: Taxonomy, *, script: bool = True) -> s
         parts.append("Versions: " + ", ".join(facts))
     parts += [f"- {prose(c.text)} ({c.source})" for c in evidence.conflicts]
     parts += [f"- Note: {prose(note)}" for note in evidence.notes]
+    if triage.measured:
+        parts.append("### Measured\n\n" + "\n".join(f"- {prose(sentence)}" for sentence in triage.measured))
     if triage.advice.fixes:
         parts.append("### What resolved such cases")
         parts += [
-            f"{n}. **{fix.name}** ({fix.p:.0%}; {fix.support.count} of {fix.support.of} {fix.support.scope}). {fix.text}"
+            f"{n}. **{fix.name}** ({fix.p:.0%}; {supported(fix.support)}). {fix.text}"
             for n, fix in enumerate(triage.advice.fixes, start=1)
         ]
     if triage.neighbours:

@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from knowledge.taxonomy import Taxonomy
-from knowledge.triage import Axis, Triage
+from knowledge.triage import Axis, CaseLabels, Support, Triage
+
+_KINDS = {
+    "howto": "a how-to question",
+    "feature": "a feature request",
+    "internal": "a chore of the project",
+}
+
+
+def supported(support: Support) -> str:
+    """How many labelled cases stand behind a fix: "12 of 31 labelled faults of this symptom (study 1)"."""
+    return f"{support.count} of {support.of} {support.scope}"
 
 
 def sure(p: float) -> str:
@@ -36,7 +47,8 @@ def headline(triage: Triage, taxonomy: Taxonomy) -> str:
         return f"{named(taxonomy, 'symptom', best.id)} ({sure(best.p)})"
     stage = triage.stage.ranking[0]
     if triage.stage.answer:
-        return f"A fault of stage {named(taxonomy, 'stage', stage.id)} ({sure(stage.p)}); its symptom cannot be told from this text."
+        where = named(taxonomy, "stage", stage.id)
+        return f"A fault of stage {where} ({sure(stage.p)}); its symptom cannot be told from this text."
     return "A fault; neither stage nor symptom can be told from this text."
 
 
@@ -48,12 +60,8 @@ def verdict(axis: Axis, taxonomy: Taxonomy, name: str) -> tuple[str, str]:
     return claimed, ", ".join(f"{named(taxonomy, name, r.id)} {r.p:.0%}" for r in others[:3] if r.p >= 0.03)
 
 
-def labels_line(triage_neighbour_labels: object) -> str:
+def labels_line(labels: CaseLabels) -> str:
     """The labels of a neighbour in one line."""
-    from knowledge.triage import CaseLabels
-
-    assert isinstance(triage_neighbour_labels, CaseLabels)
-    labels = triage_neighbour_labels
     if labels.type != "fault":
         return ", ".join(x for x in (labels.type, labels.topic) if x)
     fixed = f"fix {'/'.join(labels.fix)}" if labels.fix else "fix not known"

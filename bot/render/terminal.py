@@ -7,7 +7,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from bot.render.sayings import headline, labels_line, source_mark, verdict
+from bot.render.sayings import headline, labels_line, source_mark, supported, verdict
 from knowledge.taxonomy import Taxonomy
 from knowledge.triage import Triage
 
@@ -28,6 +28,7 @@ def print_triage(
     for title, part in (
         ("Judgement", _axes(triage, taxonomy)),
         ("Evidence", _evidence(triage)),
+        ("Measured on the reporter's machines", _measured(triage)),
         ("What resolved such cases", _fixes(triage)),
         ("Similar cases", _cases(triage)),
         ("To say more, please add", _missing(triage)),
@@ -93,6 +94,10 @@ def _evidence(triage: Triage) -> RenderableType | None:
     return Group(*parts) if parts else None
 
 
+def _measured(triage: Triage) -> RenderableType | None:
+    return Group(*(Text(f"- {sentence}") for sentence in triage.measured)) if triage.measured else None
+
+
 def _fixes(triage: Triage) -> RenderableType | None:
     if not triage.advice.fixes:
         return None
@@ -101,7 +106,7 @@ def _fixes(triage: Triage) -> RenderableType | None:
         parts.append(
             Text.assemble(
                 (f"{number}. {fix.name}", "bold"),
-                (f"  {fix.p:.0%}; {fix.support.count} of {fix.support.of} {fix.support.scope}", "dim"),
+                (f"  {fix.p:.0%}; {supported(fix.support)}", "dim"),
             )
         )
         parts.append(Padding(Text(fix.text), (0, 0, 0, 3)))

@@ -7,7 +7,13 @@ from dataclasses import dataclass, replace
 from knowledge.evidence.failures import Decisive, find_failures
 from knowledge.evidence.layout import lay_out
 from knowledge.evidence.lines import Kind, Line, clean_text
-from knowledge.evidence.versions_found import find_framework, framework_of, find_launcher, find_versions, find_world_size
+from knowledge.evidence.versions_found import (
+    find_framework,
+    find_launcher,
+    find_versions,
+    find_world_size,
+    framework_of,
+)
 from knowledge.redact import redact
 from knowledge.report import Report
 from knowledge.signatures import SignatureHit, SignatureTable

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -144,7 +144,7 @@ def _ngram_weights(parts: Iterable[tuple[float, str]], buckets: int) -> dict[int
         for word in set(words):
             bucket = _bucket(word, buckets)
             weights[bucket] = max(weights.get(bucket, 0.0), weight)
-        for pair in set(zip(words, words[1:], strict=False)):
+        for pair in set(pairwise(words)):
             bucket = _bucket(" ".join(pair), buckets)
             weights[bucket] = max(weights.get(bucket, 0.0), 0.7 * weight)
     return weights
