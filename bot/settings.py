@@ -123,6 +123,19 @@ class Settings(BaseSettings):
     llm_concurrency: int = Field(default=2, ge=1, le=64, description="LLM calls side by side in one process")
     llm_price_input: float = Field(default=0.0, ge=0, description="US dollars per million input tokens")
     llm_price_output: float = Field(default=0.0, ge=0, description="US dollars per million output tokens")
+    llm_duties: Literal["reader", "adjudicator", "reader,adjudicator"] = Field(
+        default="reader,adjudicator", description="what the LLM does: read, adjudicate, or both"
+    )
+    llm_reason: Literal["ids-only", "plain"] = Field(
+        default="ids-only",
+        description="ids-only shows no word of the LLM; plain shows its reason where it passes the gate",
+    )
+    llm_answers_as: str | None = Field(
+        default=None, description="model name that replies carry, where it is not DISTRIAGE_LLM_MODEL"
+    )
+    llm_max_output: int = Field(
+        default=2000, ge=200, le=32_000, description="tokens that one LLM reply may have, reasoning included"
+    )
 
     @model_validator(mode="after")
     def _agree(self) -> Self:

@@ -145,7 +145,7 @@ class MissingItem(_Value):
 
 
 class SecondReading(_Value):
-    """What an LLM, where one is configured, had to do with this triage; the ids are the taxonomy's all the same."""
+    """What an LLM, where one is configured, had to do with this triage."""
 
     used: bool = Field(description="its judgement is in the rankings; false = the local answer stands alone")
     duties: list[Literal["reader", "adjudicator"]] = Field(default=[], description="what it did, in order")
@@ -153,9 +153,7 @@ class SecondReading(_Value):
     why: str | None = Field(
         default=None, max_length=300, description="its reason in plain words; null = not shown"
     )
-    lines: list[int] = Field(
-        default=[], description="lines of the body that the reason rests on; 0 = the title"
-    )
+    lines: list[int] = Field(default=[], description="lines that the reason rests on; 0 = the title")
     cases: list[str] = Field(default=[], description="ids of shown cases that the reason rests on")
     fallback_reason: str | None = Field(default=None, description="the first fault, in a word; null = none")
     fabricated: int = Field(default=0, description="lines, cases and versions it made up; all were dropped")
