@@ -1,10 +1,11 @@
-"""The bot as processes that tests may kill: `python -m tests.soak.bot_process web|worker`."""
+"""The bot as processes that tests may kill: `python -m tests.soak.bot_process web|worker|serve`."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import httpx2
@@ -13,13 +14,16 @@ from bot.clock import SystemClock
 from bot.db.store import PostgresStore
 from bot.github.app import App
 from bot.github.ports import Ports
-from bot.github_work import github_handler
+from bot.github_work import github_handler, work_of
 from bot.jobs.worker import WorkerOptions
 from bot.logs import configure_logs
 from bot.service import Service, Work
 from bot.serving import run_worker_process, serve
 from bot.settings import load_settings
-from tests.bot.fake_core import FakeCore
+from bot.triage_process import TriagePool
+from knowledge.report import Report
+from knowledge.triage import Triage
+from tests.bot.fake_core import FakeCore, a_triage
 
 ROOT = Path(__file__).parents[2]
 SECRET = "soak"
@@ -60,11 +64,31 @@ def _work(service: Service) -> Work:
     return Work({"github": github_handler(ports)}, wait=lambda attempts: 0.2)
 
 
+class SpinningCore:
+    """Takes 40 ms of CPU for a triage, as the engine does."""
+
+    def triage(self, report: Report) -> Triage:
+        end = time.thread_time() + 0.04
+        while time.thread_time() < end:
+            sum(range(500))
+        return a_triage(report)
+
+
+def spinning_core() -> SpinningCore:
+    return SpinningCore()
+
+
+def _spinning_work(service: Service) -> Work:
+    return work_of(service, None, TriagePool("tests.soak.bot_process:spinning_core"))
+
+
 def main(kind: str, *arguments: str) -> None:
     configure_logs("WARNING")
     settings = load_settings()
     if kind == "web":
         serve(settings, "127.0.0.1", int(arguments[0]), None)
+    elif kind == "serve":
+        serve(settings, "127.0.0.1", int(arguments[0]), _spinning_work)
     else:
         run_worker_process(settings, _work, options=QUICK)
 

@@ -5,11 +5,11 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 import pytest
-from databases import fresh_database, running_server
 from pydantic import SecretStr
 
 from bot.service import Service, open_service
 from bot.settings import Settings
+from tests.bot.service.databases import fresh_database, running_server
 
 OpenService = Callable[..., AbstractAsyncContextManager[Service]]
 

@@ -7,8 +7,6 @@ import threading
 import time
 
 import httpx2
-from calls import ended, issue_payload, post
-from conftest import OpenService
 
 from bot.db.deliveries import Deliveries, StoredDelivery
 from bot.jobs.retry import MAX_ATTEMPTS, TryLater
@@ -16,6 +14,8 @@ from bot.jobs.runner import Ended
 from bot.jobs.worker import WorkerOptions
 from bot.service import Service, Work, working
 from bot.web.app import make_app
+from tests.bot.service.calls import ended, issue_payload, post
+from tests.bot.service.conftest import OpenService
 
 FAST = WorkerOptions(concurrency=4, heartbeat=0.2, stalled=1.0, poll=0.1, grace=2.0)
 

@@ -1,0 +1,50 @@
+"""The filters of the maintainers' page, as they stand in its address."""
+
+from __future__ import annotations
+
+from typing import Literal
+from urllib.parse import parse_qsl, urlencode
+
+from pydantic import BaseModel, Field, ValidationError
+
+from bot.db.clean import clean_text
+from bot.db.review_tables import Filters
+from bot.web.sign_in import Session
+
+_CORRECTED: dict[str, bool | None] = {"": None, "yes": True, "no": False}
+
+
+class PageQuery(BaseModel):
+    """The query of the page; a form sends what was not chosen as an empty string."""
+
+    installation: str = Field(default="", pattern=r"^\d{0,18}$")
+    repo: str = Field(default="", max_length=200)
+    outcome: str = Field(default="", max_length=40)
+    symptom: str = Field(default="", max_length=40)
+    corrected: Literal["", "yes", "no"] = ""
+    page: int = Field(default=1, ge=1, le=100_000)
+
+    def within(self, session: Session) -> Filters:
+        """The filters, kept to what the session may see."""
+        chosen = int(self.installation) if self.installation else None
+        return Filters(
+            installation=session.installation if session.installation is not None else chosen,
+            repo=clean_text(self.repo),
+            outcome=clean_text(self.outcome),
+            symptom=clean_text(self.symptom),
+            corrected=_CORRECTED[self.corrected],
+            page=self.page,
+        )
+
+    def link(self, page: int | None = None) -> str:
+        """The query as text, for another page of the same filters."""
+        values = self.model_dump(exclude_defaults=True) | ({"page": page} if page else {})
+        return urlencode(values)
+
+
+def same_view(query: str) -> str:
+    """A query that a form sent back, made anew; "" when it is none of ours."""
+    try:
+        return PageQuery.model_validate(dict(parse_qsl(query, max_num_fields=20))).link()
+    except (ValidationError, ValueError):
+        return ""

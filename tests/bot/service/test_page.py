@@ -1,0 +1,206 @@
+"""The maintainers' page: who gets in, what is shown, what a click does."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from datetime import UTC, datetime
+from html import unescape
+from typing import Any
+
+import httpx2
+from pydantic import SecretStr
+
+from bot.db.store import PostgresStore
+from bot.github.records import CommentNote, Dismissal, IssueRef, RepoRef, TriageRecord
+from bot.service import Service
+from bot.web.app import make_app
+from bot.web.sign_in import SignIn
+from bot.web.surfaces import surfaces
+from knowledge.report import Report
+from tests.bot.fake_core import a_triage
+from tests.bot.service.conftest import OpenService
+
+SECRET = SecretStr("page secret")
+NASTY = '<script>alert(1)</script><img src=x onerror="alert(2)">'
+
+
+def issue(number: int, installation: int = 7, repo: str = "octo/train") -> IssueRef:
+    return IssueRef(installation, RepoRef(installation * 100, repo), number)
+
+
+def record(ref: IssueRef, **changes: Any) -> TriageRecord:
+    values: dict[str, Any] = {
+        "issue": ref,
+        "input_hash": "h",
+        "triage": a_triage(Report(ref.name, "Hang", "Watchdog")),
+        "mode": "shadow",
+        "outcome": "shadow",
+        "reason": "mode",
+        "would_post": f"**A hang.** {NASTY}",
+        "would_label": ("hang",),
+        "at": datetime.now(UTC),
+        "title": NASTY,
+    }
+    return TriageRecord(**(values | changes))
+
+
+def client_of(service: Service) -> httpx2.AsyncClient:
+    app = make_app(service, surfaces(service))
+    return httpx2.AsyncClient(
+        transport=httpx2.ASGITransport(app=app), base_url="http://127.0.0.1:8000", follow_redirects=True
+    )
+
+
+def link(service: Service, installation: int | None = None, seconds: float = 60) -> str:
+    return SignIn.of(service.settings).link(service.settings.public_url, seconds, installation)
+
+
+def forms(html: str) -> list[dict[str, str]]:
+    """The hidden fields and the button of each correction form."""
+    found = []
+    for form in re.findall(r'<form method="post".*?</form>', html, re.S):
+        fields = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', form))
+        button = re.search(r'<button name="label" value="([^"]*)"', form)
+        if button:
+            found.append({name: unescape(v) for name, v in {**fields, "label": button.group(1)}.items()})
+    return found
+
+
+def test_nobody_gets_in_without_a_valid_link(opened: OpenService) -> None:
+    async def go() -> None:
+        async with opened(admin_secret=SECRET) as service, client_of(service) as client:
+            PostgresStore(service.threads).save_triage(record(issue(1)))
+            forged = SignIn("another secret").link(service.settings.public_url, 60)
+            answers = [
+                await client.get(path) for path in ("/", link(service, seconds=-1), forged, "/sign-in")
+            ]
+            assert [a.status_code for a in answers] == [401, 403, 403, 403]
+            assert all("octo/train" not in a.text for a in answers)
+            client.cookies.set("distriage", "forged")
+            assert (await client.get("/")).status_code == 401
+            refused = await client.post(
+                "/corrections", data={"triage": 1, "axis": "x", "label": "y", "form_token": "z"}
+            )
+            assert refused.status_code == 403
+
+    asyncio.run(go())
+
+
+def test_the_page_shows_what_would_be_posted_with_everything_escaped(opened: OpenService) -> None:
+    async def go() -> None:
+        async with opened(admin_secret=SECRET) as service, client_of(service) as client:
+            PostgresStore(service.threads).save_triage(record(issue(1)))
+            page = await client.get(link(service))
+            assert page.status_code == 200
+            assert "octo/train#1" in page.text
+            assert "&lt;script&gt;alert(1)" in page.text
+            assert "<script" not in page.text
+            assert "<img" not in page.text
+            assert "default-src 'none'" in page.headers["content-security-policy"]
+            assert (await client.get("/page.css")).status_code == 200
+
+    asyncio.run(go())
+
+
+def test_a_link_for_one_installation_shows_and_corrects_only_that_one(opened: OpenService) -> None:
+    async def go() -> None:
+        async with opened(admin_secret=SECRET) as service:
+            store = PostgresStore(service.threads)
+            store.save_triage(record(issue(1)))
+            store.save_triage(record(issue(2, installation=8, repo="secret/repo")))
+            async with client_of(service) as owner:
+                everything = (await owner.get(link(service))).text
+            theirs = next(form for form in forms(everything) if form["triage"] == "2")
+            async with client_of(service) as client:
+                mine = (await client.get(link(service, installation=7))).text
+                assert "octo/train#1" in mine
+                assert "secret/repo" not in mine
+                assert "secret/repo" not in (await client.get("/?installation=8")).text
+                token = forms(mine)[0]["form_token"]
+                refused = await client.post("/corrections", data={**theirs, "form_token": token})
+            assert refused.status_code == 404
+            assert store.corrections(issue(2, installation=8)) == []
+
+    asyncio.run(go())
+
+
+def test_one_click_stores_a_correction_and_a_second_axis_adds_to_it(opened: OpenService) -> None:
+    async def go() -> None:
+        async with opened(admin_secret=SECRET) as service, client_of(service) as client:
+            store = PostgresStore(service.threads)
+            store.save_triage(record(issue(1)))
+            page = (await client.get(link(service))).text
+            by_axis = {form["axis"]: form for form in reversed(forms(page))}
+            for axis in ("symptom", "cause"):
+                answer = await client.post("/corrections", data=by_axis[axis])
+                assert answer.status_code == 200
+            (correction,) = store.corrections(issue(1))
+            assert correction.labels == {"symptom": ("D.2.1",), "cause": ("network_environment",)}
+            assert (correction.comment_id, correction.by) == (-1, "maintainers' page")
+            assert "✓ D.2.1" in answer.text
+
+    asyncio.run(go())
+
+
+def test_a_form_from_another_site_is_refused(opened: OpenService) -> None:
+    async def go() -> None:
+        async with opened(admin_secret=SECRET) as service, client_of(service) as client:
+            store = PostgresStore(service.threads)
+            store.save_triage(record(issue(1)))
+            form = forms((await client.get(link(service))).text)[0]
+            for token in ("", "0" * 64, "é"):
+                answer = await client.post("/corrections", data={**form, "form_token": token})
+                assert answer.status_code in {403, 422}
+            assert store.corrections(issue(1)) == []
+
+    asyncio.run(go())
+
+
+def test_filters_narrow_the_list_and_pages_turn(opened: OpenService) -> None:
+    async def go() -> None:
+        async with opened(admin_secret=SECRET) as service, client_of(service) as client:
+            store = PostgresStore(service.threads)
+            for number in range(1, 31):
+                store.save_triage(record(issue(number), outcome="silent" if number % 3 == 0 else "shadow"))
+            store.save_triage(record(issue(30), outcome="written"))
+            await client.get(link(service))
+
+            async def numbers(query: str) -> list[int]:
+                text = (await client.get(f"/?{query}")).text
+                return [int(n) for n in re.findall(r">octo/train#(\d+)</a>", text)]
+
+            assert len(await numbers("")) == 25
+            assert len(await numbers("page=2")) == 5
+            assert await numbers("outcome=written") == [30]
+            assert len(await numbers("outcome=silent")) == 9
+            assert await numbers("symptom=B.2") == []
+            assert await numbers("repo=other/repo") == []
+            assert await numbers("corrected=yes") == []
+            for hostile in ("repo=%00", "page=0", "installation=x", "symptom=%F0%9F%98%80", "page=99999"):
+                assert (await client.get(f"/?{hostile}")).status_code in {200, 422}
+
+    asyncio.run(go())
+
+
+def test_noise_and_accuracy_are_counted_by_week(opened: OpenService) -> None:
+    async def go() -> None:
+        async with opened(admin_secret=SECRET) as service, client_of(service) as client:
+            store = PostgresStore(service.threads)
+            now = datetime.now(UTC)
+            for number in range(1, 5):
+                store.save_triage(record(issue(number)))
+                store.save_comment_note(issue(number), CommentNote(number, now))
+            store.save_dismissal(Dismissal(issue(1), "ada", "command", now))
+            page = (await client.get(link(service))).text
+            symptoms = [form for form in forms(page) if form["axis"] == "symptom"]
+            right = next(form for form in symptoms if form["triage"] == "2" and form["label"] == "D.2.1")
+            wrong = next(form for form in symptoms if form["triage"] == "3" and form["label"] == "B.2")
+            for form in (right, wrong):
+                text = (await client.post("/corrections", data=form)).text
+            week = " ".join(
+                re.sub(r"<[^>]+>", " ", text[text.index("<tbody>") : text.index("</tbody>")]).split()
+            )
+            assert week.endswith("4 4 1 of 4 2 1 of 2")
+
+    asyncio.run(go())
