@@ -14,6 +14,7 @@ from knowledge.redact import redact
 _RUNS = re2.compile("`+")
 _PLAIN = re2.compile(r"^[\pL\pN.,;:'\"()/%+=?’–—-]+$")
 _LIST_MARK = re2.compile(r"^([-+=]+|[0-9]+[.)])$")
+_CLOSING = frozenset(".,;:)?")
 _CODE_WORD = re2.compile(r"`[^`]+`|[^\s`]+|`")
 
 
@@ -59,15 +60,20 @@ def prose(text: str, limit: int = 600) -> str:
     text = shorten(" ".join(clean(text).split()), limit)
     if not text:
         return "`-`"
-    words: list[str] = []
+    sentence, end = "", 0
     for match in _CODE_WORD.finditer(text):
         word = match.group(0)
-        if word.startswith("`"):
-            words.append(code_span(word.strip("`")) if word.strip("`") else "")
-        else:
-            words.append(_word(word, first=not words))
-    sentence = " ".join(filter(None, words))
-    return sentence if not hazards(_without_code(sentence)) else code_span(text, limit)
+        told = _quoted(word) if word.startswith("`") else _word(word, first=not sentence)
+        # Only punctuation may touch code: "(`X`, `Y`)".
+        touching = match.start() == end and (told[:1] in _CLOSING or sentence.endswith("("))
+        sentence += told if touching or not sentence or not told else f" {told}"
+        end = match.end()
+    return sentence if sentence and not hazards(_without_code(sentence)) else code_span(text, limit)
+
+
+def _quoted(word: str) -> str:
+    inner = word.strip("`")
+    return code_span(inner) if inner.strip() else ""
 
 
 def _word(word: str, first: bool) -> str:

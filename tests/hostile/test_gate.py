@@ -1,7 +1,6 @@
 """Hostile reports through the whole way: what is kept and what would be written is inert and holds no secret.
 
-The core here quotes the most dangerous parts of the report wherever a triage can hold text, more than the real
-one ever does.
+The core here quotes the worst parts of the report wherever a triage can hold text; the real one never does.
 """
 
 from __future__ import annotations

@@ -124,6 +124,11 @@ def test_a_setting_becomes_code() -> None:
     assert prose("Set NCCL_DEBUG=INFO.") == "Set `NCCL_DEBUG=INFO`."
 
 
+def test_code_keeps_its_comma() -> None:
+    text = "Keep `A=1`, raise `timeout` in `init`; (`b`) or (see `c`)."
+    assert prose(text) == text
+
+
 def test_a_secret_is_gone_before_it_is_quoted() -> None:
     secret = "ghp_" + "a1B2" * 9
     hidden = "ghp_\u200b" + "a1B2" * 9

@@ -45,7 +45,7 @@ def test_the_order_of_a_good_answer() -> None:
             "redirect.github.com/horovod/horovod/issues/1006",
             "To say more, please add",
             "<summary>Diagnostics script",
-            "python probe.py",
+            "sh diagnose.sh",
             "<summary>Wrong, or not useful?",
         )
     ]
@@ -82,12 +82,17 @@ def test_an_open_cause_names_what_is_still_possible() -> None:
     assert "cannot be told from this text; still possible: Dependency" in body
 
 
+def test_an_open_symptom_names_what_is_still_possible() -> None:
+    first = shown(a_triage(symptom=axis(("D.2.1", 0.5), ("B.2", 0.4), claim=False))).splitlines()[0]
+    assert first.startswith("**Training & evaluation (`D`): one of Hang (`D.2.1`), Hang & timeout (`B.2`)**")
+
+
 def test_a_section_that_is_not_wanted_is_not_there() -> None:
     body = shown(a_triage(), sections=["fixes"])
     assert "What resolved" in body
     assert "rests on" not in body
     assert "Similar" not in body
-    assert "probe.py" not in body
+    assert "diagnose.sh" not in body
 
 
 def test_a_howto_names_the_answered_ones() -> None:
@@ -102,9 +107,9 @@ def test_a_case_that_is_no_github_thread_is_not_linked() -> None:
 
 
 def test_the_script_is_whole_or_not_there() -> None:
-    script = "print('x')\n" * 3000
+    script = "print('x')\n" * 5000
     assert script.strip() in shown(a_triage(script=script))
-    long = shown(a_triage(script=script * 3))
+    long = shown(a_triage(script=script * 2))
     assert "too long for a comment" in long
     assert len(long) < MAX_CHARS
 

@@ -1,0 +1,139 @@
+"""The check in front of every Slack write: finished blocks or a finished view, on a closed list and in limits.
+
+It reads the JSON that will be sent and knows nothing of how it was made. Limits:
+https://docs.slack.dev/reference/block-kit/blocks and https://docs.slack.dev/reference/views
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import re2
+from slack_sdk.errors import SlackObjectFormationError
+from slack_sdk.models.blocks import Block
+from slack_sdk.models.views import View
+
+from bot.gate.hazards import has_unseen
+from bot.gate.mrkdwn import live
+from bot.gate.passed import GateError
+
+MESSAGE_BLOCKS = 50
+VIEW_BLOCKS = 100
+TEXT_CHARS = 3000
+INPUT_CHARS = 3000
+"""The most that a plain text input takes."""
+
+_BLOCKS = {"section", "context", "actions", "divider"}
+_ELEMENTS = {"mrkdwn", "plain_text", "button"}
+_VIEW_BLOCKS = _BLOCKS | {"input"}
+_VIEW_ELEMENTS = _ELEMENTS | {"static_select", "plain_text_input", "file_input", "modal"}
+_KEYS = frozenset({"url", "image_url", "thumb_url", "video_url", "external_id", "source"})
+_SPANS = re2.compile(r"(?s)```.*?```|`[^`\n]*`")
+_LINK = re2.compile(r"<(https://[^<>|\s]+)\|([^<>|]*)>")
+_BAD_ENTITY = re2.compile(r"&(?:amp;|lt;|gt;)|(&)")
+
+
+@dataclass(frozen=True, slots=True)
+class PassedMessage:
+    """A message for Slack; made only by `pass_message`."""
+
+    text: str
+    blocks: tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PassedView:
+    """A modal for Slack; made only by `pass_view`."""
+
+    view: dict[str, Any]
+
+
+def pass_message(text: str, blocks: Sequence[Block], links: Collection[str] = ()) -> PassedMessage:
+    """The message, checked; `links` are all it may link to. `GateError` names the broken rules."""
+    made = [block.to_dict() for block in blocks]
+    _refuse([*_whole(text, made), *_formed(blocks), *_walk(made, links, _BLOCKS | _ELEMENTS)])
+    return PassedMessage(text, tuple(made))
+
+
+def pass_view(view: View) -> PassedView:
+    """The modal, checked. `GateError` names the broken rules."""
+    made = view.to_dict()
+    broken = [] if 0 < len(made["blocks"]) <= VIEW_BLOCKS else ["number of blocks"]
+    _refuse([*broken, *_formed([view]), *_walk([made], (), _VIEW_BLOCKS | _VIEW_ELEMENTS)])
+    return PassedView(made)
+
+
+def _refuse(broken: Iterable[str]) -> None:
+    found = list(dict.fromkeys(broken))
+    if found:
+        raise GateError(found)
+
+
+def _whole(text: str, blocks: list[dict[str, Any]]) -> Iterable[str]:
+    if not 0 < len(blocks) <= MESSAGE_BLOCKS:
+        yield "number of blocks"
+    if not 0 < len(text) <= TEXT_CHARS:
+        yield "length of the text"
+    # The notification's text: ours alone, so plain that it needs no code.
+    if any(char in "<>`" for char in text) or any(_BAD_ENTITY.findall(text)) or has_unseen(text):
+        yield "control character in the text"
+    yield from live(text)
+
+
+def _formed(objects: Sequence[Block | View]) -> Iterable[str]:
+    for one in objects:
+        try:
+            one.validate_json()
+        except SlackObjectFormationError as error:
+            yield str(error)
+
+
+def _walk(value: Any, links: Collection[str], kinds: Collection[str]) -> Iterable[str]:
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from _walk(item, links, kinds)
+    if not isinstance(value, dict):
+        return
+    kind = value.get("type")
+    if kind is not None and kind not in kinds:
+        yield f"element {kind}"
+    if _KEYS & value.keys():
+        yield "an address as an attribute"
+    if kind == "mrkdwn":
+        yield from _mrkdwn(value, links)
+    elif kind == "plain_text":
+        yield from _plain(value["text"], emoji=value.get("emoji"))
+    for item in value.values():
+        yield from _walk(item, links, kinds)
+
+
+def _plain(text: str, emoji: bool | None) -> Iterable[str]:
+    if emoji:
+        yield "emoji in a plain text"
+    if not 0 < len(text) <= TEXT_CHARS:
+        yield "length of a text"
+    if has_unseen(text):
+        yield "invisible character"
+
+
+def _mrkdwn(value: dict[str, Any], links: Collection[str]) -> Iterable[str]:
+    text = value["text"]
+    if value.get("verbatim") is not True:
+        yield "a text that is not verbatim"
+    if not 0 < len(text) <= TEXT_CHARS:
+        yield "length of a text"
+    bare = _SPANS.sub(" ", text)
+    for address, label in _LINK.findall(bare):
+        if address not in links or not label.strip():
+            yield "link to somewhere else"
+    without = _LINK.sub(" ", bare)
+    # Slack reads brackets within code, too.
+    if any(char in "<>" for char in without + "".join(_SPANS.findall(text))):
+        yield "control character"
+    if any(_BAD_ENTITY.findall(text)):
+        yield "bare ampersand"
+    if has_unseen(text):
+        yield "invisible character"
+    yield from live(without)

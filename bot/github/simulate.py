@@ -1,0 +1,81 @@
+"""What a payload would lead to, without GitHub, database or any write: the same decisions, the same gate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from bot.gate.ids import check_ids
+from bot.gate.markdown import pass_markdown
+from bot.github.commands import Command, parse_command
+from bot.github.decide import leave_alone, what_to_say
+from bot.github.events import CommandGiven, Ignored, IssueText, parse
+from bot.github.labels import wanted_labels
+from bot.github.payload import storable
+from bot.github.ports import Core
+from bot.github.repo_config import RepoConfig, parse_config
+from bot.render.comment import View, render_comment
+from knowledge.errors import InputError
+from knowledge.report import Report
+from knowledge.triage import Triage
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """What would happen: `writes` is false in shadow mode, where the rest is what would be said otherwise."""
+
+    reason: str
+    mode: str
+    writes: bool
+    labels: tuple[str, ...] = ()
+    comment: str = ""
+
+
+def simulate(payload: dict[str, Any], core: Core, config_text: str | None = None) -> Simulation:
+    """The outcome of a payload under a configuration file's text (None = the repository has none).
+
+    A payload without an installation is taken as if it had one. Raises `InputError` when it is no event on an
+    issue, `ConfigError` for a broken file, `GateError` when the gate refuses.
+    """
+    config = parse_config(config_text or "", core.ids)
+    kept = storable({"installation": {"id": 0}, **payload}, keep_text=True)
+    event = parse("issue_comment" if "comment" in payload else "issues", kept)
+    if isinstance(event, Ignored):
+        return Simulation(f"ignored: {event.reason}", config.mode, writes=False)
+    if isinstance(event, CommandGiven):
+        command = parse_command(event.body, core.ids)
+        told = command.word if isinstance(command, Command) else getattr(command, "reason", "?")
+        return Simulation(f"command: {told}", config.mode, writes=config.mode != "shadow")
+    if not isinstance(event, IssueText):
+        raise InputError("the payload is no event on an issue", "Give a payload of issues or issue_comment.")
+    alone = leave_alone(event.issue, config, event.repo_open)
+    if alone:
+        return Simulation(f"left alone: {alone}", config.mode, writes=False)
+    report = Report(event.ref.name, event.issue.title, event.issue.body, config.framework)
+    return _decided(core.triage(report), core, config)
+
+
+def _decided(triage: Triage, core: Core, config: RepoConfig) -> Simulation:
+    check_ids(triage, core.ids)
+    say = what_to_say(triage, config, other_bot_asks=False)
+    comment = ""
+    if say.what != "nothing":
+        view = View(
+            triage=triage,
+            name=core.name,
+            what=say.what,
+            language=config.language,
+            sections=config.sections,
+            thresholds=config.thresholds.model_dump(),
+        )
+        draft = render_comment(view)
+        comment = pass_markdown(draft.body, draft.links)
+    labels = tuple(name for names in wanted_labels(triage, config).values() for name in names)
+    shown = config.mode == "shadow"
+    return Simulation(
+        reason=say.reason,
+        mode=config.mode,
+        writes=bool((comment and config.comments) or (labels and config.sets_labels)),
+        labels=labels if shown or config.sets_labels else (),
+        comment=comment if shown or config.comments else "",
+    )
