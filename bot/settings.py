@@ -27,7 +27,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, extra="ignore", frozen=True)
 
     data_dir: Path = Field(
-        default_factory=lambda: user_data_path("distriage", appauthor=False),
+        default_factory=lambda: user_data_path("distriage", appauthor=False, use_site_for_root=True),
         description="folder of everything kept on disk: embedded PostgreSQL, caches, generated secrets",
     )
     database_url: SecretStr | None = Field(
