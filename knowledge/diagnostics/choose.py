@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from knowledge.diagnostics.likelihood import entropy, likelihood, posterior
-from knowledge.diagnostics.probe import Probe
+from knowledge.diagnostics.probe import Outcome, Probe
 
 SEEN_FROM_ANOTHER_SIDE = 0.6
 """A second probe of a group adds little: only the strongest moves the causes."""
 OFF_SYMPTOM = 0.25
+SEVERAL = 0.35
+"""How often more than one result comes back, so that they can be compared."""
 OTHER_FRAMEWORK = 0.4
 """A probe of certain frameworks, where the report does not tell which it is."""
 LEAST_BITS = 0.001
@@ -28,13 +30,19 @@ def expected_bits(cause_p: Mapping[str, float], probe: Probe) -> float:
     table has them."""
     before, gain = entropy(cause_p), 0.0
     for outcome in probe.outcomes:
-        weights = likelihood(probe, outcome.id)
-        if weights is None:
+        ratios = likelihood(probe, outcome.id)
+        if ratios is None:
             continue
-        chance = sum(p * weights.get(cause, 0.0) for cause, p in cause_p.items())
-        if chance > 0:
-            gain += chance * (before - entropy(posterior(cause_p, [weights])))
+        chance = elsewhere(probe, outcome) * sum(p * ratios.get(cause, 1.0) for cause, p in cause_p.items())
+        gain += chance * (before - entropy(posterior(cause_p, [ratios])))
     return max(0.0, gain) * probe.applies
+
+
+def elsewhere(probe: Probe, outcome: Outcome) -> float:
+    """P(outcome) on a machine whose trouble lies elsewhere."""
+    if not outcome.rest:
+        return outcome.otherwise
+    return 1.0 - sum(one.otherwise for one in probe.outcomes if not one.rest)
 
 
 def fits(probe: Probe, framework: str | None) -> bool:
@@ -65,11 +73,12 @@ def worth(
     """Expected bits of every probe that is of use here, by its id."""
     total = sum(cause_p.values()) or 1.0
     causes = {cause: p / total for cause, p in cause_p.items()}
+    compared = by_comparison(probes, causes)
     bits = {}
     for probe in probes:
         if probe.scope == "between" or not fits(probe, framework):
             continue
-        bits[probe.id] = expected_bits(causes, probe)
+        bits[probe.id] = expected_bits(causes, probe) + compared.get(probe.id, 0.0) * probe.applies
         if probe.symptoms and symptom and not symptom.startswith(probe.symptoms):
             bits[probe.id] *= OFF_SYMPTOM
         if probe.frameworks and not framework:
@@ -77,30 +86,71 @@ def worth(
     return bits
 
 
-def choose(probes: Sequence[Probe], bits: Mapping[str, float], budget: Budget) -> list[Probe]:
-    """Greedy by bits for the share of the budget that a probe takes; the most telling first.
+def by_comparison(probes: Sequence[Probe], causes: Mapping[str, float]) -> dict[str, float]:
+    """Bits that a comparison of several results adds to the probes whose facts it compares, shared
+    between them."""
+    added: dict[str, float] = {}
+    for probe in probes:
+        if probe.scope == "between":
+            sources = {name.partition(".")[0] for name in probe.facts}
+            for id in sources:
+                added[id] = added.get(id, 0.0) + SEVERAL * expected_bits(causes, probe) / len(sources)
+    return added
 
-    Ties fall to the earlier entry, so that the same diagnosis gives the same script.
+
+def choose(probes: Sequence[Probe], bits: Mapping[str, float], budget: Budget) -> list[Probe]:
+    """The better of two greedy fillings: by bits for what a probe costs, and by bits alone; most telling
+    first.
+
+    Either alone can be far off (many cheap small probes, or few dear ones); the better of both is never
+    below half
+    of what could be had. Ties fall to the earlier entry, so that the same diagnosis gives the same script.
     """
-    left = {probe.id: probe for probe in probes if bits.get(probe.id, 0.0) >= LEAST_BITS}
-    seconds, room = AT_ONCE * (budget.seconds * SHARE_OF_BUDGET - START_S), budget.room
-    chosen: list[Probe] = []
-    have: frozenset[str] = frozenset()
-    groups: dict[str, int] = {}
-    while left:
-        value = {
-            id: bits[id] * SEEN_FROM_ANOTHER_SIDE ** groups.get(one.group, 0) for id, one in left.items()
-        }
-        size = {id: budget.line(one) + budget.length(budget.code(one) - have) for id, one in left.items()}
-        cost = {
-            id: one.cost_s / (AT_ONCE * budget.seconds) + size[id] / budget.room for id, one in left.items()
-        }
-        best = max(left.values(), key=lambda one: value[one.id] / (cost[one.id] + 0.005))
-        del left[best.id]
-        if best.cost_s > seconds or size[best.id] > room or value[best.id] < LEAST_BITS:
-            continue
-        seconds, room = seconds - best.cost_s, room - size[best.id]
-        have |= budget.code(best)
-        groups[best.group] = groups.get(best.group, 0) + 1
-        chosen.append(best)
-    return sorted(chosen, key=lambda one: -bits[one.id])
+    fillings = [Filling(bits, budget, by_cost) for by_cost in (True, False)]
+    for filling in fillings:
+        filling.fill([probe for probe in probes if bits.get(probe.id, 0.0) >= LEAST_BITS])
+    best = max(fillings, key=lambda filling: filling.total)
+    return sorted(best.chosen, key=lambda one: -bits[one.id])
+
+
+class Filling:
+    """Probes taken one after the other until time or room run out."""
+
+    def __init__(self, bits: Mapping[str, float], budget: Budget, by_cost: bool) -> None:
+        self.bits, self.budget, self.by_cost = bits, budget, by_cost
+        self.seconds = AT_ONCE * (budget.seconds * SHARE_OF_BUDGET - START_S)
+        self.room = budget.room
+        self.chosen: list[Probe] = []
+        self.code: frozenset[str] = frozenset()
+        self.total = 0.0
+
+    def value(self, probe: Probe) -> float:
+        """Bits that a probe still adds, given those of its group that are in."""
+        same = sum(one.group == probe.group for one in self.chosen)
+        return self.bits[probe.id] * SEEN_FROM_ANOTHER_SIDE**same
+
+    def size(self, probe: Probe) -> int:
+        """Characters that a probe still takes."""
+        return self.budget.line(probe) + self.budget.length(self.budget.code(probe) - self.code)
+
+    def rate(self, probe: Probe) -> float:
+        """What the next probe is chosen by."""
+        if not self.by_cost:
+            return self.value(probe)
+        share = probe.expected_s / (AT_ONCE * self.budget.seconds) + self.size(probe) / self.budget.room
+        return self.value(probe) / (share + 0.005)
+
+    def fill(self, probes: Sequence[Probe]) -> None:
+        """Take probes as long as they fit and tell something; one that must follow others brings them
+        along."""
+        left = {probe.id: probe for probe in probes}
+        while left:
+            best = max(left.values(), key=self.rate)
+            del left[best.id]
+            if best.expected_s > self.seconds or self.size(best) > self.room or self.value(best) < LEAST_BITS:
+                continue
+            self.total += self.value(best)
+            self.seconds -= best.expected_s
+            self.room -= self.size(best)
+            self.code |= self.budget.code(best)
+            self.chosen.append(best)

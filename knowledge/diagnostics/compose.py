@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 
 from knowledge.diagnostics.assemble import assemble, closure, length
@@ -43,19 +43,22 @@ def compose_script(
     hosts: Sequence[str] = (),
     budget_s: float = 60.0,
     largest: int = LARGEST,
+    answered: Collection[str] = (),
 ) -> str:
     """The script for one diagnosis, deterministic for the same arguments.
 
     `cause_p`: cause id to probability (empty = nothing known: base rates).
     `hosts` becomes the default of the script's `--hosts`; `budget_s` bounds choice and run, in seconds;
-    `largest` bounds the script, in characters.
+    `largest` bounds the script, in characters. `answered` holds ids of probes whose outcome is known already: with the
+    causes as that result left them, this makes the script for the next round.
     """
     bits = worth(catalogue(), opened(cause_p), framework, symptom)
     room = largest - FRAME - length(closure(["main", "Task"]))
     budget = Budget(
         budget_s, room, code_of, length, lambda probe: LINES + len(probe.title) + len(probe.reads)
     )
-    return script_of(choose(catalogue(), bits, budget), hosts=hosts, budget_s=budget_s)
+    open_probes = [probe for probe in catalogue() if probe.id not in answered]
+    return script_of(choose(open_probes, bits, budget), hosts=hosts, budget_s=budget_s)
 
 
 def code_of(probe: Probe) -> frozenset[str]:

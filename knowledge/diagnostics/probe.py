@@ -67,6 +67,7 @@ class Probe:
     """Probes of one group see the same fault from several sides: only the strongest of them moves the
     causes."""
     cost_s: float = 0.2
+    """Typical seconds where it applies; `limit_s` is where it is stopped."""
     limit_s: float = 5.0
     scope: Scope = "host"
     sensitivity: Sensitivity = "plain"
@@ -90,6 +91,11 @@ class Probe:
     def outcome(self, id: str) -> Outcome | None:
         """The outcome of that id, None when this probe has none such."""
         return next((one for one in self.outcomes if one.id == id), None)
+
+    @property
+    def expected_s(self) -> float:
+        """Seconds it takes on average: next to nothing where it does not apply."""
+        return self.cost_s * self.applies
 
     @property
     def function(self) -> str:

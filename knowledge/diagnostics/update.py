@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from knowledge.diagnostics.catalogue import by_id
-from knowledge.diagnostics.likelihood import Weights, likelihood, posterior, strength
+from knowledge.diagnostics.likelihood import Ratios, likelihood, posterior, strength
 from knowledge.diagnostics.prior import opened
 from knowledge.diagnostics.probe import Outcome, Probe
 from knowledge.diagnostics.ranks import RankDifference, between_outcomes, rank_differences
@@ -63,16 +63,17 @@ class Update:
 class _Seen:
     probe: Probe
     outcome: Outcome
-    weights: Weights
+    ratios: Ratios
     who: tuple[str, ...]
 
     @property
     def rank(self) -> tuple[bool, float]:
-        return self.outcome.finding, strength(self.weights)
+        return self.outcome.finding, strength(self.ratios)
 
 
 def update(cause_p: Mapping[str, float], results: Sequence[ProbeResult]) -> Update:
-    """Bayes' rule with the probes' likelihoods; of each group of probes only the strongest outcome counts.
+    """Bayes' rule with the probes' likelihoods (likelihood.py); of each group only the strongest outcome
+    counts.
 
     `cause_p`: cause id to probability, as the triage had it; a tenth of it is spread first (prior.py).
     Outcomes that the catalogue does not know, and
@@ -83,7 +84,7 @@ def update(cause_p: Mapping[str, float], results: Sequence[ProbeResult]) -> Upda
     seen, notes = _seen(results, differences)
     counted = _strongest(seen)
     prior = opened(cause_p) if counted else dict(cause_p)
-    after = posterior(prior, [one.weights for one in counted])
+    after = posterior(prior, [one.ratios for one in counted])
     moves = [move for one in counted if (move := _move(one, counted, prior, after)) is not None]
     moves.sort(key=lambda move: (not move.finding, -abs(move.after - move.before)))
     findings = tuple(
@@ -106,14 +107,14 @@ def _seen(
     for id, outcome_id, who in answers:
         probe = by_id().get(id)
         outcome = probe.outcome(outcome_id) if probe else None
-        weights = likelihood(probe, outcome_id) if probe else None
-        if probe is None or outcome is None or weights is None:
+        ratios = likelihood(probe, outcome_id) if probe else None
+        if probe is None or outcome is None or ratios is None:
             (silent if probe else unknown).add(id)
             continue
-        one = _Seen(probe, outcome, weights, (who,) if who else ())
+        one = _Seen(probe, outcome, ratios, (who,) if who else ())
         old = best.get(id)
         if old is not None and old.outcome.id == outcome_id:
-            best[id] = _Seen(probe, outcome, weights, old.who + one.who)
+            best[id] = _Seen(probe, outcome, ratios, old.who + one.who)
         elif old is None or one.rank > old.rank:
             best[id] = one
     notes = []
@@ -137,7 +138,7 @@ def _move(
     one: _Seen, counted: Sequence[_Seen], cause_p: Mapping[str, float], after: Mapping[str, float]
 ) -> Move | None:
     """What this outcome did given all the others: leave it out, and see which cause changes most."""
-    without = posterior(cause_p, [other.weights for other in counted if other is not one])
+    without = posterior(cause_p, [other.ratios for other in counted if other is not one])
     cause = max(after, key=lambda id: (abs(after[id] - without[id]), after[id]), default=None)
     if cause is None or abs(after[cause] - without[cause]) < TELLING:
         return None
@@ -161,8 +162,8 @@ def _contradictions(
     said = []
     strong: dict[str, _Seen] = {}
     for one in counted:
-        if one.outcome.finding and strength(one.weights) > DECISIVE:
-            strong.setdefault(max(one.weights, key=one.weights.__getitem__), one)
+        if one.outcome.finding and strength(one.ratios) > DECISIVE:
+            strong.setdefault(max(one.ratios, key=one.ratios.__getitem__), one)
     pairs = list(strong.items())
     for place, (cause, one) in enumerate(pairs):
         for other_cause, other in pairs[place + 1 :]:

@@ -10,7 +10,7 @@ import sys
 import time
 
 from knowledge.diagnostics.runtime.gpus import gpus_of, torch_of
-from knowledge.diagnostics.runtime.job import Answer, Facts, Job, quiet_settings, stop
+from knowledge.diagnostics.runtime.job import Answer, Facts, Job, NotApplicable, quiet_settings, stop
 
 OFF = (
     "NCCL_P2P_DISABLE",
@@ -20,14 +20,14 @@ OFF = (
     "NCCL_NVLS_ENABLE",
     "NCCL_CUMEM_ENABLE",
 )
-PAIR = """
+ALL_REDUCE = """
 import datetime, os, sys, torch, torch.distributed as d
-b, r = sys.argv[1], int(os.environ["RANK"])
+b, n, r = sys.argv[1], int(sys.argv[2]), int(os.environ["RANK"])
 if b == "nccl": torch.cuda.set_device(r)
 d.init_process_group(b, timeout=datetime.timedelta(seconds=15))
 t = torch.ones(4096, device="cuda" if b == "nccl" else "cpu")
 d.all_reduce(t)
-ok = float(t.sum()) == 8192.0
+ok = float(t.sum()) == 4096.0 * n
 d.destroy_process_group()
 sys.exit(0 if ok else 5)
 """
@@ -100,31 +100,34 @@ def pair(job: Job, backend: str, seconds: float, extra: dict[str, str]) -> tuple
     settings.update(
         quiet_settings(job.tmp), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), WORLD_SIZE="2", **extra
     )
-    both = [
-        subprocess.Popen(
-            [sys.executable, "-c", PAIR, backend],
-            env=dict(settings, RANK=str(rank), LOCAL_RANK=str(rank)),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-        )
-        for rank in (0, 1)
-    ]
-    until, state, said = time.time() + seconds, "ok", b""
-    for one in both:
+    ranks = [dict(settings, RANK=str(rank), LOCAL_RANK=str(rank)) for rank in (0, 1)]
+    return ended([started(backend, one, 2) for one in ranks], time.time() + seconds)
+
+
+def started(backend: str, settings: dict[str, str], world: int) -> subprocess.Popen[bytes]:
+    """One process of an all-reduce."""
+    argv = [sys.executable, "-c", ALL_REDUCE, backend, str(world)]
+    quiet = subprocess.DEVNULL
+    return subprocess.Popen(argv, env=settings, stdin=quiet, stdout=quiet, stderr=subprocess.PIPE)
+
+
+def ended(children: list[subprocess.Popen[bytes]], until: float) -> tuple[str, str]:
+    """Wait for the processes of an all-reduce: ok, fails or hangs, and the last line of the first error."""
+    state, said = "ok", b""
+    for one in children:
+        if state != "ok":
+            break
         try:
             _, said = one.communicate(timeout=max(0.1, until - time.time()))
-            if one.returncode and state == "ok":
-                state = "fails"
-                break
+            state = "fails" if one.returncode else "ok"
         except subprocess.TimeoutExpired:
             state = "hangs"
-            break
-    for one in both:
+    for one in children:
         if one.poll() is None:
             stop(one)
-    last = said.decode("utf-8", "replace").strip().splitlines()[-1:] or [""]
-    return state, last[0][-120:]
+    text = said.decode("utf-8", "replace")
+    last = text.strip().splitlines()[-1:] or [""]
+    return ("hangs" if state == "fails" and "imed out" in text else state), last[0][-120:]
 
 
 def probe_gloo_pair(job: Job) -> Answer:
@@ -149,3 +152,19 @@ def probe_nccl_pair(job: Job) -> Answer:
         return "ok", {}
     again, _ = pair(job, "nccl", 12, {"NCCL_P2P_DISABLE": "1"})
     return ("only_without_peer_access" if again == "ok" else state), {"error": error, "cores": os.cpu_count()}
+
+
+def probe_gloo_world(job: Job) -> Answer:
+    """An all-reduce over Gloo between all ranks, with the job's own settings, after their plain sockets
+    met."""
+    met = job.shared.get("rehearsal", {})
+    if not met.get("all") or met.get("outcome") != "met":
+        raise NotApplicable("the ranks did not all meet before")
+    backends, world, port = torch_of(job).get("backends"), job.world or 0, job.number(("MASTER_PORT",)) or 0
+    if not isinstance(backends, list) or "gloo" not in backends or world > 64:
+        raise NotApplicable("no Gloo here, or more than 64 ranks")
+    settings = dict(job.env, MASTER_PORT=str(port + 2 if port < 65534 else port - 2), RANK=str(job.rank))
+    settings.update(quiet_settings(job.tmp), WORLD_SIZE=str(world), TORCHELASTIC_USE_AGENT_STORE="False")
+    one = started("gloo", settings, world)
+    state, error = ended([one], time.time() + 24)
+    return state, {"error": error} if state != "ok" else {}

@@ -121,8 +121,7 @@ def run_tasks(tasks: Sequence[Task], job: Job, deadline: float, tell: Callable[[
             for one in finished(running):
                 running.remove(one)
                 done = one.close()
-                if one.task.collector:
-                    job.shared[one.task.id] = dict(done.facts, outcome=done.outcome)
+                job.shared[one.task.id] = dict(done.facts, outcome=done.outcome)
                 tell(done)
     finally:
         for one in running:

@@ -164,39 +164,52 @@ def probe_rehearsal(job: Job) -> Answer:
 
 
 def greet(address: str, port: int, world: int) -> Answer:
-    """Rank 0's side of the rehearsal."""
+    """Rank 0's side of the rehearsal: hear the guests out, then tell all of them whether everybody came."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     until = time.time() + PATIENCE_S
     came: list[int] = []
     cut = 0
+    guests: list[socket.socket] = []
     with socket.socket(family, socket.SOCK_STREAM) as door:
         door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if not listen(door, address, port):
             raise NotApplicable("the port cannot be listened on")
         while len(set(came)) < world - 1 and time.time() < until:
-            door.settimeout(max(0.1, until - time.time()))
-            try:
-                guest, _ = door.accept()
-            except OSError:
+            guest = accepted(door, until)
+            if guest is None:
                 break
-            with guest:
-                said = hear(guest)
-            if said is None:
-                cut += 1
-            elif said >= 0:
+            guests.append(guest)
+            said = hear(guest)
+            cut += said is None
+            if said is not None and said >= 0:
                 came.append(said)
-    missing = sorted(set(range(1, world)) - set(came))
-    facts: Facts = {
-        "came": len(set(came)) + 1,
-        "world_size": world,
-        "missing": missing[:16],
-        "cut": cut,
-    }
+        missing = sorted(set(range(1, world)) - set(came))
+        for guest in guests:
+            tell_all(guest, not missing)
+    facts: Facts = {"came": len(set(came)) + 1, "world_size": world, "missing": missing[:16], "cut": cut}
     if cut and missing:
         return "large_lost", facts
     if len(set(came)) != len(came) or 0 in came:
         return "rank_twice", facts
-    return ("ranks_missing" if missing else "met"), facts
+    return ("ranks_missing" if missing else "met"), dict(facts, all=not missing)
+
+
+def accepted(door: socket.socket, until: float) -> socket.socket | None:
+    """The next guest, None when nobody comes in time."""
+    door.settimeout(max(0.1, until - time.time()))
+    try:
+        return door.accept()[0]
+    except OSError:
+        return None
+
+
+def tell_all(guest: socket.socket, everybody: bool) -> None:
+    """The last word to a guest, who may be gone."""
+    with guest:
+        try:
+            guest.sendall(b"all\n" if everybody else b"missing\n")
+        except OSError:
+            pass
 
 
 def listen(door: socket.socket, address: str, port: int) -> bool:
@@ -258,13 +271,20 @@ def visit(address: str, port: int, rank: int) -> Answer:
 
 
 def meet(door: socket.socket, rank: int) -> Answer:
-    """Send the rank and a large message over an open connection and compare clocks."""
+    """Send the rank and a large message over an open connection, compare clocks, and hear whether all
+    came."""
     begun = time.time()
     try:
         door.settimeout(6.0)
         door.sendall(b"distriage %d\n" % rank + b"." * LARGE)
-        clock = float(json.loads(door.recv(4096))["clock"])
+        heard = door.makefile("rb")
+        clock = float(json.loads(heard.readline(4096))["clock"])
     except (OSError, ValueError, KeyError, TypeError):
         return "large_lost", {}
     skew = abs(clock - (begun + time.time()) / 2)
-    return ("clock_skew" if skew > 5 else "met"), {"skew_s": round(skew)}
+    try:
+        door.settimeout(PATIENCE_S)
+        everybody = heard.readline(64) == b"all\n"
+    except OSError:
+        everybody = False
+    return ("clock_skew" if skew > 5 else "met"), {"skew_s": round(skew), "all": everybody}

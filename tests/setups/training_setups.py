@@ -1,0 +1,142 @@
+"""Training jobs that hang or break with real torch on the CPU."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+from tests.setups.machines import process
+from tests.setups.model import PYTHON, Run, ranks, setup
+from tests.setups.network_setups import free_port
+
+UNEQUAL = """
+import os, torch, torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, TensorDataset, random_split
+
+def loader():
+    rank = int(os.environ["RANK"])
+    data = TensorDataset(torch.randn(37, 8), torch.randn(37, 1))
+    parts = random_split(data, [24, 13], torch.Generator().manual_seed(0))
+    return DataLoader(parts[rank], batch_size=4)
+
+def main():
+    dist.init_process_group("gloo")
+    local_rank = int(os.environ["LOCAL_RANK"])
+    model = DDP(torch.nn.Linear(8, 1))
+    for x, y in loader():
+        loss = (model(x) - y).square().mean()
+        loss.backward()
+    print("done", local_rank, flush=True)
+    while True:
+        torch.manual_seed(0)
+
+if __name__ == "__main__":
+    main()
+"""
+RANK_BRANCH = """
+import os, torch, torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+def main():
+    dist.init_process_group("gloo")
+    local_rank = int(os.environ["LOCAL_RANK"])
+    model = DDP(torch.nn.Linear(8, 1))
+    if dist.get_rank() == 0:
+        print("saving", flush=True)
+        dist.barrier()
+    model(torch.randn(2, 8)).sum().backward()
+
+if __name__ == "__main__":
+    main()
+"""
+WRAPPED = """
+import os, torch, torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+def main():
+    dist.init_process_group("gloo")
+    local_rank = int(os.environ["LOCAL_RANK"])
+    model = DDP(torch.nn.Linear(8, 1))
+    if local_rank == 0:
+        torch.save(model.state_dict(), "checkpoint.pt")
+    dist.barrier()
+    dist.destroy_process_group()
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def job(stack: ExitStack, folder: Path, script: str, world: int = 2) -> list[Run]:
+    """Start the ranks of a real job in the folder; the runs look at it with the job's own variables."""
+    (folder / "train.py").write_text(script, encoding="utf-8")
+    runs = [Run(run.env, cwd=folder) for run in ranks(world, free_port())]
+    for run in runs:
+        options = {
+            "cwd": folder,
+            "env": run.environment(),
+            "stdout": subprocess.DEVNULL,
+            "stderr": subprocess.DEVNULL,
+        }
+        stack.enter_context(process([PYTHON, "train.py"], **options))
+    time.sleep(8)
+    return runs
+
+
+@setup(
+    "unequal-batches",
+    "two ranks of a real DDP job on Gloo have six and four batches, so one waits for ever",
+    "batch_or_partition",
+    ["lengths_agree:differ"],
+    needs=("torch",),
+    report="It hangs during training.",
+)
+def unequal_batches(folder: Path) -> Iterator[list[Run]]:
+    with ExitStack() as stack:
+        runs = job(stack, folder, UNEQUAL)
+        yield [Run(run.env, cwd=folder, arguments=("--loader", "train:loader")) for run in runs]
+
+
+@setup(
+    "collective-on-one-rank",
+    "only rank 0 of a real DDP job on Gloo enters a barrier",
+    "divergent_ranks",
+    ["rank_branches:collective_in_branch"],
+    needs=("torch",),
+    report="It hangs during training.",
+)
+def collective_on_one_rank(folder: Path) -> Iterator[list[Run]]:
+    with ExitStack() as stack:
+        yield job(stack, folder, RANK_BRANCH)
+
+
+@setup(
+    "wrapped-checkpoint",
+    "a real DDP job saved the state of the wrapped model",
+    "wrapped_model_state",
+    ["saving:wrapped", "checkpoint_keys:wrapped"],
+    needs=("torch",),
+    report="Loading the checkpoint fails.",
+)
+def wrapped_checkpoint(folder: Path) -> Iterator[list[Run]]:
+    with ExitStack() as stack:
+        job(stack, folder, WRAPPED)
+    yield [Run(cwd=folder, arguments=("--checkpoint", "checkpoint.pt"))]
+
+
+@setup(
+    "deepspeed-batch",
+    "DeepSpeed's train_batch_size is not the product of its parts",
+    "batch_or_partition",
+    ["deepspeed_batch:does_not_divide"],
+    framework="deepspeed",
+    report="It does not start.",
+)
+def deepspeed_batch(folder: Path) -> Iterator[list[Run]]:
+    config = '{"train_batch_size": 64, "train_micro_batch_size_per_gpu": 6, "gradient_accumulation_steps": 4}'
+    (folder / "ds_config.json").write_text(config, encoding="utf-8")
+    yield [Run(run.env, cwd=folder) for run in ranks(2, free_port())]
