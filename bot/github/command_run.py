@@ -19,6 +19,8 @@ from bot.github.records import CommentNote, Correction, Dismissal, IssueRef
 from bot.github.repo_config import RepoConfig
 from bot.github.triage_issue import triage_issue
 from bot.render.comment import render_dismissed
+from knowledge.diagnostics import parse_result
+from knowledge.errors import InputError
 
 
 def run_command(github: GitHub, ports: Ports, event: CommandGiven) -> Outcome:
@@ -32,6 +34,7 @@ def run_command(github: GitHub, ports: Ports, event: CommandGiven) -> Outcome:
     allowed, insider = _rights(github, ref, comment, issue, command)
     if not insider or not allowed:
         return Outcome("ignored", "no_right", ref)
+    command = _whole(command)
     if isinstance(command, Malformed):
         writes = _react(github, ports, ref, issue, event, "confused", _silent(github, ports, ref, event))
         return Outcome("command", command.reason, ref, writes=writes)
@@ -43,6 +46,17 @@ def run_command(github: GitHub, ports: Ports, event: CommandGiven) -> Outcome:
     writes = outcome.writes + _react(github, ports, ref, issue, event, "+1", silent)
     ports.store.mark_command(comment.id, command.digest)
     return replace(outcome, kind="command", reason=command.word, writes=writes)
+
+
+def _whole(command: Command | Malformed) -> Command | Malformed:
+    """A result counts only when its blocks are whole."""
+    if isinstance(command, Malformed) or command.word != "result":
+        return command
+    try:
+        parse_result(clean(command.text))
+    except InputError:
+        return Malformed("broken_result")
+    return command
 
 
 def _rights(

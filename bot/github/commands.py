@@ -15,7 +15,7 @@ from knowledge.triage import AxisName
 
 Word = Literal["again", "explain", "dismiss", "result", "off", "on", "correct"]
 _AUTHOR_MAY: frozenset[Word] = frozenset({"explain", "dismiss", "result"})
-_MAX_RESULT = 20_000
+_MAX_RESULT = 65_536
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,14 @@ def render_comment(view: View) -> Draft:
         parts += [say("ask_only"), *_missing(view)]
     else:
         parts += [_headline(view, say), *_causes(view, say), *_corrections(view, say)]
-        parts += [*_evidence(view, say), *_conflicts(view, say), *_fixes(view, say), *_cases(shown, say)]
+        parts += [
+            *_measured(view, say),
+            *_second(view, say),
+            *_evidence(view, say),
+            *_conflicts(view, say),
+            *_fixes(view, say),
+            *_cases(shown, say),
+        ]
         if "missing" in view.sections and view.triage.missing:
             parts += [say("missing"), *_missing(view)]
     folds = [*(explain_fold(view.triage, say) if view.explain else []), *correct_fold(say)]
@@ -121,6 +128,18 @@ def _causes(view: View, say: Frame) -> list[str]:
 def _corrections(view: View, say: Frame) -> list[str]:
     given = [view.words(axis, id_) for axis, ids in view.corrected.items() for id_ in ids]
     return [say("corrected", labels=", ".join(given))] if given else []
+
+
+def _measured(view: View, say: Frame) -> list[str]:
+    found = [f"- {prose(text, 200)}" for text in view.triage.measured[:5]]
+    return [say("measured"), "\n".join(found)] if found else []
+
+
+def _second(view: View, say: Frame) -> list[str]:
+    second = view.triage.second_reading
+    if second is None or not second.used or not second.why:
+        return []
+    return [say("second", model=code_span(second.model, 60), why=prose(second.why, 300))]
 
 
 def _evidence(view: View, say: Frame) -> list[str]:

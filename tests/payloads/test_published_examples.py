@@ -1,12 +1,12 @@
 """GitHub's own published payloads, from the npm package @octokit/webhooks-examples.
 
-`make test-payloads` installs the package into node_modules beside the repository's root; without it these tests
-skip and say so.
+`make test-payloads` installs the package and says in NPM_MODULES where; without it these tests skip and say so.
 """
 
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,8 @@ from bot.github.events import (
 )
 from bot.github.payload import storable
 
-PACKAGE = Path(__file__).parents[2] / "node_modules" / "@octokit" / "webhooks-examples"
+MODULES = Path(os.environ.get("NPM_MODULES", Path(__file__).parents[2] / "node_modules"))
+PACKAGE = MODULES / "@octokit" / "webhooks-examples"
 OURS = {"issues", "issue_comment", "installation", "installation_repositories"}
 
 

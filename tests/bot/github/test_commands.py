@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from bot.github.commands import Command, Malformed, may, parse_command
-from tests.bot.fake_core import FakeCore
+from knowledge.diagnostics import parse_result
+from knowledge.diagnostics.result import checksum
+from tests.bot.fake_core import FakeCore, a_triage
 from tests.bot.fake_github import BOT, FakeIssue, user
 from tests.bot.world import REPO, World
 
@@ -117,12 +121,42 @@ def test_explain_adds_a_fold(triaged: tuple[World, FakeIssue]) -> None:
     assert "`D.2.1` 83 %" in ours.body
 
 
+def result_block() -> str:
+    data: dict[str, object] = {
+        "schema": "distriage-result/1",
+        "script": "0123456789ab",
+        "host": "host-00ff00",
+        "rank": 3,
+        "world_size": 16,
+        "platform": "linux",
+        "python": "3.11.7",
+        "started": 1_700_000_000,
+        "seconds": 4.5,
+        "probes": [{"id": "master_port", "outcome": "refused", "seconds": 0.1, "facts": {"port": 29500}}],
+    }
+    return f"```distriage-result\n{json.dumps({**data, 'checksum': checksum(data)})}\n```"
+
+
 def test_a_result_is_stored_redacted_and_read_with_the_report(triaged: tuple[World, FakeIssue]) -> None:
     world, issue = triaged
-    world.say(issue, "reporter", f"/triage result\nport 29500 closed between ranks, key {SECRET}")
+    seen: list[str] = []
+    world.core.answer = lambda report: (seen.append(report.body), a_triage(report))[1]
+    world.say(issue, "reporter", f"/triage result\nmy key is {SECRET}\n{result_block()}")
     [(_, text)] = world.store.pasted.values()
     assert SECRET not in text
-    assert "port 29500 closed" in world.ours(issue)[0].body
+    assert parse_result(text)[0].rank == 3
+    assert parse_result(seen[-1])[0].rank == 3
+    assert issue.comments[-1].reactions == [(BOT, "+1")]
+
+
+@pytest.mark.parametrize(
+    "text", ["it still hangs", result_block()[:-40], result_block().replace("29500", "29501")]
+)
+def test_a_result_that_is_not_whole_is_marked(triaged: tuple[World, FakeIssue], text: str) -> None:
+    world, issue = triaged
+    assert world.say(issue, "reporter", f"/triage result\n{text}").reason == "broken_result"
+    assert issue.comments[-1].reactions == [(BOT, "confused")]
+    assert world.store.pasted == {}
 
 
 def test_off_and_on_again(triaged: tuple[World, FakeIssue]) -> None:

@@ -13,7 +13,7 @@ from bot.gate.markdown import MAX_CHARS, pass_markdown
 from bot.github.marker import with_marker
 from bot.render.comment import View, render_comment, render_config_error, render_dismissed
 from bot.render.frame import Frame, frames
-from knowledge.triage import MissingItem, QuotedLine, Triage, VersionConflict
+from knowledge.triage import MissingItem, QuotedLine, SecondReading, Triage, VersionConflict
 from tests.bot.fake_core import FakeCore, a_triage, axis
 from tests.bot.hostile_text import texts
 from tests.bot.live import live
@@ -95,6 +95,15 @@ def test_a_section_that_is_not_wanted_is_not_there() -> None:
     assert "diagnose.sh" not in body
 
 
+def test_what_was_measured_and_read_again_is_told() -> None:
+    second = SecondReading(used=True, model="some/model", why="The log names the watchdog.")
+    body = shown(a_triage(measured=["Port 29500: closed between ranks."], second_reading=second))
+    assert "- Port 29500: closed between ranks." in body
+    assert "A second reading by `some/model`" in body
+    unused = second.model_copy(update={"used": False})
+    assert "second reading" not in shown(a_triage(second_reading=unused))
+
+
 def test_a_howto_names_the_answered_ones() -> None:
     body = shown(a_triage(type=axis(("howto", 0.8))))
     assert body.startswith("**This reads like a question, not a fault** — probable (80 %).")
@@ -164,6 +173,8 @@ def test_no_input_comes_alive(data: st.DataObject) -> None:
             "neighbours": [case, odd],
             "advice": base.advice.model_copy(update={"fixes": [fix]}),
             "missing": [MissingItem(id="x", ask=text())],
+            "measured": [text()],
+            "second_reading": SecondReading(used=True, model=text(), why=text()[:300]),
         }
     )
     what: Literal["finding", "ask"] = data.draw(st.sampled_from(["finding", "ask"]))

@@ -1,0 +1,64 @@
+"""Many issues, a GitHub that fails one call in ten, a worker that dies anywhere: still one comment each."""
+
+from __future__ import annotations
+
+import random
+
+from bot.github.errors import TryAgain
+from bot.github.marker import read_marker
+from bot.github.records import CommentNote, IssueRef
+from knowledge.report import Report
+from tests.bot.fake_github import FakeIssue, random_faults
+from tests.bot.world import World
+
+
+class Killed(BaseException):
+    """The worker's end: nothing may catch it."""
+
+
+def run_to_the_end(world: World, issue: FakeIssue, action: str) -> None:
+    """What the queue does: the same delivery again until it is done, later when it asks for that."""
+    for _ in range(60):
+        try:
+            world.opened(issue, action)
+        except TryAgain as later:
+            world.clock.forward(later.after)
+        except Killed:
+            continue
+        else:
+            return
+    raise AssertionError(f"issue {issue.number} never came to an end")
+
+
+def test_one_comment_each_whatever_fails(world: World) -> None:
+    dice = random.Random(7)
+    world.configure("mode: both\nlabels: {symptom: {D.2.1: hang}}\n")
+    world.repo.labels.append("hang")
+    world.fake.faults = random_faults(
+        0.1, 11, ("500", "502", "secondary", "retry_after", "drop_before", "drop_after")
+    )
+    note = world.store.save_comment_note
+
+    def dying_note(ref: IssueRef, value: CommentNote) -> None:
+        if dice.random() < 0.05:
+            raise Killed
+        note(ref, value)
+        if dice.random() < 0.05:
+            raise Killed
+
+    world.store.save_comment_note = dying_note  # type: ignore[method-assign]
+    issues = [
+        world.issue(f"Training hangs {n}", f"Watchdog caught a timeout on rank {n}.") for n in range(60)
+    ]
+    jobs = [(issue, "opened") for issue in issues] * 2 + [(issue, "edited") for issue in issues[::2]]
+    dice.shuffle(jobs)
+    for issue, action in jobs:
+        if action == "edited":
+            issue.body += f"\nEdited: {dice.random()}"
+        run_to_the_end(world, issue, action)
+    for issue in issues:
+        [comment] = world.ours(issue)
+        marker = read_marker(comment.body)
+        assert marker is not None
+        assert marker.input_hash == Report("x", issue.title, issue.body).content_hash
+        assert issue.labels == ["hang"]
