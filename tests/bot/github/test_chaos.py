@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 from bot.github.errors import TryAgain
 from bot.github.marker import read_marker
 from bot.github.records import CommentNote, IssueRef
 from knowledge.report import Report
 from tests.bot.fake_github import FakeIssue, random_faults
+from tests.bot.memory_store import MemoryStore
 from tests.bot.world import World
 
 
 class Killed(BaseException):
     """The worker's end: nothing may catch it."""
+
+
+class DyingStore(MemoryStore):
+    """Dies now and then before or after it noted something about a comment."""
+
+    def __init__(self, dice: random.Random) -> None:
+        super().__init__()
+        self.dice = dice
+
+    def save_comment_note(self, issue: IssueRef, note: CommentNote) -> None:
+        if self.dice.random() < 0.05:
+            raise Killed
+        super().save_comment_note(issue, note)
+        if self.dice.random() < 0.05:
+            raise Killed
 
 
 def run_to_the_end(world: World, issue: FakeIssue, action: str) -> None:
@@ -37,16 +54,8 @@ def test_one_comment_each_whatever_fails(world: World) -> None:
     world.fake.faults = random_faults(
         0.1, 11, ("500", "502", "secondary", "retry_after", "drop_before", "drop_after")
     )
-    note = world.store.save_comment_note
-
-    def dying_note(ref: IssueRef, value: CommentNote) -> None:
-        if dice.random() < 0.05:
-            raise Killed
-        note(ref, value)
-        if dice.random() < 0.05:
-            raise Killed
-
-    world.store.save_comment_note = dying_note  # type: ignore[method-assign]
+    world.store = DyingStore(dice)
+    world.ports = replace(world.ports, store=world.store)
     issues = [
         world.issue(f"Training hangs {n}", f"Watchdog caught a timeout on rank {n}.") for n in range(60)
     ]

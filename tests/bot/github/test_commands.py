@@ -9,6 +9,8 @@ import pytest
 from bot.github.commands import Command, Malformed, may, parse_command
 from knowledge.diagnostics import parse_result
 from knowledge.diagnostics.result import checksum
+from knowledge.report import Report
+from knowledge.triage import Triage
 from tests.bot.fake_core import FakeCore, a_triage
 from tests.bot.fake_github import BOT, FakeIssue, user
 from tests.bot.world import REPO, World
@@ -140,7 +142,12 @@ def result_block() -> str:
 def test_a_result_is_stored_redacted_and_read_with_the_report(triaged: tuple[World, FakeIssue]) -> None:
     world, issue = triaged
     seen: list[str] = []
-    world.core.answer = lambda report: (seen.append(report.body), a_triage(report))[1]
+
+    def answer(report: Report) -> Triage:
+        seen.append(report.body)
+        return a_triage(report)
+
+    world.core.answer = answer
     world.say(issue, "reporter", f"/triage result\nmy key is {SECRET}\n{result_block()}")
     [(_, text)] = world.store.pasted.values()
     assert SECRET not in text
