@@ -163,6 +163,6 @@ def _settings_with_logs() -> Settings:
 
 
 def _make_work() -> MakeWork:
-    from bot.github_work import github_work
+    from bot.all_work import all_work
 
-    return github_work
+    return all_work

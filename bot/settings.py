@@ -98,8 +98,15 @@ class Settings(BaseSettings):
     )
     slack_token_key: SecretStr | None = Field(
         default=None,
-        description="key that encrypts workspace tokens in the database; unset = generated once in the data "
-        "folder",
+        description="key that encrypts workspace tokens in the database (32 characters or more; several, "
+        "comma-separated, while rotating); unset = generated once in the data folder",
+    )
+    slack_rate_limit: int = Field(
+        default=20, ge=1, le=1000, description="triages that one Slack workspace may ask for in a minute"
+    )
+    slack_api_url: str = Field(
+        default="https://slack.com/api/",
+        description="root of Slack's Web API, ending in /api/; for GovSlack https://slack-gov.com/api/",
     )
 
     llm_base_url: str | None = Field(

@@ -1,0 +1,1 @@
+"""Slack: `/triage`, the message shortcut, the buttons under an answer, installing and uninstalling."""

@@ -1,0 +1,139 @@
+"""Calls to Slack, with the errors of bot/slack/errors.py; nothing is repeated here."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+from slack_sdk import WebClient
+from slack_sdk.webhook import WebhookClient
+
+from bot.gate.slack import PassedMessage, PassedView
+from bot.slack.api_errors import check_response, slack_errors
+from bot.slack.errors import Gone, Refused, Unreachable
+
+TIMEOUT = 10
+_REPLY_HOSTS = {"hooks.slack.com", "hooks.slack-gov.com"}
+_FILE_HOSTS = {"files.slack.com", "files.slack-gov.com"}
+_NO_UNFURL = {"unfurl_links": False, "unfurl_media": False}
+
+
+class SlackApi:
+    """Slack by its Web API and response URLs; `root` is the Web API's address, ending in "/api/"."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._origin = urlsplit(root)[:2]
+
+    def respond(self, url: str, message: PassedMessage | str, **how: Any) -> None:
+        """Answer through a response URL; a plain text is ours. Raises `Gone` and the others of the tree."""
+        if not self._ours(url, _REPLY_HOSTS):
+            raise Gone("the response URL is not Slack's")
+        body: dict[str, Any] = {"response_type": "ephemeral", "replace_original": False, **_NO_UNFURL, **how}
+        with slack_errors():
+            answer = WebhookClient(url, timeout=TIMEOUT, retry_handlers=[]).send_dict(
+                {**body, **_content(message)}
+            )
+        check_response(answer)
+
+    def post(self, token: str, channel: str, message: PassedMessage | str, thread: str | None = None) -> str:
+        """Post a message; returns its ts. Raises `Refused` and the others."""
+        more = {"thread_ts": thread} if thread else {}
+        answer = self._call(
+            token, "chat.postMessage", channel=channel, **_NO_UNFURL, **_content(message), **more
+        )
+        return str(answer["ts"])
+
+    def post_to_one(self, token: str, channel: str, user: str, text: str, thread: str | None = None) -> None:
+        """A text of ours in a channel that only one person sees."""
+        more = {"thread_ts": thread} if thread else {}
+        self._call(token, "chat.postEphemeral", channel=channel, user=user, text=text, **more)
+
+    def change(self, token: str, channel: str, ts: str, message: PassedMessage) -> None:
+        """Replace a message of ours."""
+        self._call(token, "chat.update", channel=channel, ts=ts, **_content(message))
+
+    def open_view(self, token: str, trigger: str, view: PassedView) -> None:
+        """Open a modal, within three seconds of the trigger."""
+        self._call(token, "views.open", trigger_id=trigger, view=view.view)
+
+    def private_channel(self, token: str, user: str) -> str:
+        """The conversation between the app and a person."""
+        return str(self._call(token, "conversations.open", users=user)["channel"]["id"])
+
+    def upload_script(self, token: str, channel: str, script: str, comment: str) -> None:
+        """Put a Python snippet into a conversation."""
+        with slack_errors():
+            self._client(token).files_upload_v2(
+                channel=channel,
+                content=script,
+                filename="probe.py",
+                title="probe.py",
+                snippet_type="python",
+                initial_comment=comment,
+            )
+
+    def file(self, token: str, file_id: str) -> dict[str, Any]:
+        """What Slack says of a file."""
+        found = self._call(token, "files.info", file=file_id)["file"]
+        return found if isinstance(found, dict) else {}
+
+    def download(self, token: str, url: str, limit: int) -> bytes:
+        """The first `limit` bytes of a file. Raises `Refused` where Slack asks to sign in instead."""
+        if not self._ours(url, _FILE_HOSTS):
+            raise Refused("file_elsewhere")
+        data = bytearray()
+        try:
+            with httpx2.stream(
+                "GET",
+                url,
+                headers={"Authorization": f"Bearer {token}"},
+                timeout=TIMEOUT,
+                follow_redirects=False,
+            ) as answer:
+                if answer.status_code != HTTPStatus.OK:
+                    raise Refused("file_not_readable")
+                for chunk in answer.iter_bytes():
+                    data += chunk
+                    if len(data) >= limit:
+                        break
+        except httpx2.HTTPError as error:
+            raise Unreachable(f"the file was not read: {type(error).__name__}") from error
+        return bytes(data[:limit])
+
+    def exchange(self, client_id: str, secret: str, code: str, redirect_uri: str) -> dict[str, Any]:
+        """The answer of oauth.v2.access for a code."""
+        with slack_errors():
+            answer = self._client(None).oauth_v2_access(
+                client_id=client_id, client_secret=secret, code=code, redirect_uri=redirect_uri
+            )
+        return answer.data if isinstance(answer.data, dict) else {}
+
+    def _call(self, token: str, method: str, **values: Any) -> dict[str, Any]:
+        with slack_errors():
+            if method in {"files.info"}:  # reads take no JSON
+                answer = self._client(token).api_call(method, params=values)
+            else:
+                answer = self._client(token).api_call(method, json=values)
+        return answer.data if isinstance(answer.data, dict) else {}
+
+    def _client(self, token: str | None) -> WebClient:
+        return WebClient(token, base_url=self._root, timeout=TIMEOUT, retry_handlers=[])
+
+    def _ours(self, url: str, hosts: set[str]) -> bool:
+        """Whether an address is Slack's: a call may be signed, and what it names still is only named."""
+        try:
+            parts = urlsplit(url)
+            port = parts.port
+        except ValueError:
+            return False
+        known = parts.scheme == "https" and parts.hostname in hosts and port in (None, 443)
+        return known or parts[:2] == self._origin
+
+
+def _content(message: PassedMessage | str) -> dict[str, Any]:
+    if isinstance(message, str):
+        return {"text": message}
+    return {"text": message.text, "blocks": list(message.blocks)}

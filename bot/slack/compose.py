@@ -1,0 +1,54 @@
+"""The composition of the Slack app: routes for the web application, a handler for the worker."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from bot.clock import SystemClock
+from bot.github.ports import Clock, Core
+from bot.service import Service
+from bot.settings import Settings
+from bot.slack.api import SlackApi
+from bot.slack.install import OAuthClient, install_router
+from bot.slack.ledger import Ledger
+from bot.slack.ports import InstalledTokens, OneToken, SlackPorts, Tokens
+from bot.slack.router import SlackWeb, slack_router
+from bot.slack.store import SlackStore
+from bot.slack.vault import Vault
+
+
+def slack_ports(service: Service, core: Core, clock: Clock | None = None) -> SlackPorts:
+    """The ports by the settings. Raises `SettingsError` for a token key that is none."""
+    settings = service.settings
+    store, vault = SlackStore(service.threads), Vault.of(settings)
+    return SlackPorts(
+        api=SlackApi(settings.slack_api_url),
+        store=store,
+        ledger=Ledger(service.threads),
+        vault=vault,
+        tokens=_tokens(settings, store, vault),
+        core=core,
+        clock=clock or SystemClock(),
+    )
+
+
+def slack_routers(service: Service, ports: SlackPorts) -> list[APIRouter]:
+    """The routes; none without a signing secret, those of installing only with a client."""
+    settings = service.settings
+    if settings.slack_signing_secret is None:
+        return []
+    secret = settings.slack_signing_secret.get_secret_value().encode()
+    web = SlackWeb(ports, service.accept, service.metrics, secret, settings.slack_rate_limit)
+    routers = [slack_router(web)]
+    if settings.slack_client_id is not None and settings.slack_client_secret is not None:
+        client = OAuthClient(
+            settings.slack_client_id, settings.slack_client_secret.get_secret_value(), settings.public_url
+        )
+        routers.append(install_router(client, ports))
+    return routers
+
+
+def _tokens(settings: Settings, store: SlackStore, vault: Vault) -> Tokens:
+    if settings.slack_bot_token is not None:
+        return OneToken(settings.slack_bot_token.get_secret_value())
+    return InstalledTokens(store, vault)

@@ -1,0 +1,140 @@
+"""What the calls of Slack ask for: slash commands and events. Pure but for sealing.
+
+https://docs.slack.dev/interactivity/implementing-slash-commands and https://docs.slack.dev/apis/events-api
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from bot.slack import words
+from bot.slack.decisions import Answer, Decision, Open, Queue, Seal, say
+from bot.slack.incoming_text import file_links, is_address, storable, typed, without_file_links
+from bot.slack.task import Reply, Task
+from knowledge.diagnostics import has_result
+
+_PEOPLE = {None, "file_share", "thread_broadcast"}
+"""Subtypes of messages that a person wrote."""
+
+
+class Unreadable(Exception):
+    """The call lacks what Slack's calls always have."""
+
+
+def command(form: Mapping[str, str], seal: Seal, now: float) -> Decision:
+    """What a slash command asks for. Raises `Unreadable`."""
+    text = typed(form.get("text", "")).strip()
+    workspace = workspace_of(
+        form.get("team_id"), form.get("enterprise_id"), form.get("is_enterprise_install")
+    )
+    reply = reply_of(form.get("response_url"), seal, now)
+    user, channel, trigger = form.get("user_id", ""), form.get("channel_id", ""), form.get("trigger_id", "")
+    if not text:
+        return Open("paste", workspace, trigger, user, channel, reply)
+    if text.lower() in {"help", "?", "--help", "-h"}:
+        return say(words.HELP)
+    files = file_links(text)
+    rest = without_file_links(text)
+    if is_address(rest):
+        return say(words.NO_PAGES)
+    task = Task(
+        kind="result" if has_result(rest) else "triage",
+        workspace=workspace,
+        user=user,
+        channel=channel,
+        at=now,
+        reply=reply,
+        text=storable(rest),
+        files=files,
+    )
+    return Queue(task, call_id(workspace, trigger), counts=True)
+
+
+def event(payload: Mapping[str, Any], now: float) -> Decision:
+    """What an event asks for; most ask for nothing. Raises `Unreadable`."""
+    if payload.get("type") == "url_verification":
+        challenge = payload.get("challenge")
+        return Answer({"challenge": challenge if isinstance(challenge, str) else ""})
+    inner, event_id = payload.get("event"), payload.get("event_id")
+    if not isinstance(inner, dict) or not isinstance(event_id, str):
+        raise Unreadable
+    workspace = _event_workspace(payload)
+    at = payload.get("event_time")
+    at = float(at) if isinstance(at, int | float) else now
+    kind = inner.get("type")
+    if kind == "app_uninstalled" or (kind == "tokens_revoked" and _bots_revoked(inner)):
+        return Queue(Task(kind="uninstall", workspace=workspace, at=at), call_id(workspace, event_id))
+    if kind == "message":
+        return _message(inner, workspace, call_id(workspace, event_id), at)
+    return Answer()
+
+
+def _message(message: Mapping[str, Any], workspace: str, id_: str, at: float) -> Decision:
+    thread, ts = message.get("thread_ts"), message.get("ts")
+    by_person = message.get("subtype") in _PEOPLE and not message.get("bot_id")
+    if not by_person or not isinstance(thread, str) or thread == ts:
+        return Answer()
+    text, files = typed(_str(message, "text")), attached(message)
+    if not has_result(text) and not files:
+        return Answer()
+    task = Task(
+        kind="result",
+        workspace=workspace,
+        user=_str(message, "user"),
+        channel=_str(message, "channel"),
+        at=at,
+        text=storable(text),
+        files=files,
+        files_shown=True,
+        thread=thread,
+    )
+    return Queue(task, id_, counts=True, if_shared=True)
+
+
+def attached(message: Mapping[str, Any]) -> tuple[str, ...]:
+    """Ids of the files attached to a message, at most three."""
+    files = message.get("files")
+    ids = [f.get("id") for f in files if isinstance(f, dict)] if isinstance(files, list) else []
+    return tuple(id_ for id_ in ids if isinstance(id_, str) and id_.isalnum())[:3]
+
+
+def workspace_of(team: Any, enterprise: Any, whole_enterprise: Any) -> str:
+    """Under which id the app is installed. Raises `Unreadable` when there is none."""
+    chosen = enterprise if whole_enterprise in (True, "true") else team
+    chosen = chosen or team or enterprise
+    if not isinstance(chosen, str) or not chosen.isalnum() or len(chosen) > 40:
+        raise Unreadable
+    return chosen
+
+
+def reply_of(url: Any, seal: Seal, now: float) -> Reply | None:
+    """The response URL as it may be stored."""
+    return Reply(sealed=seal.seal(url), issued=now) if isinstance(url, str) and url else None
+
+
+def call_id(workspace: str, unique: str) -> str:
+    """The delivery's id: the same for a call and for Slack's retries of it."""
+    return f"slack:{workspace}:{hashlib.sha256(unique.encode()).hexdigest()[:32]}"
+
+
+def _event_workspace(payload: Mapping[str, Any]) -> str:
+    seen = payload.get("authorizations")
+    first = seen[0] if isinstance(seen, list) and seen and isinstance(seen[0], dict) else {}
+    whole = first.get("is_enterprise_install", False)
+    return workspace_of(
+        payload.get("team_id") or first.get("team_id"),
+        payload.get("enterprise_id") or first.get("enterprise_id"),
+        whole,
+    )
+
+
+def _bots_revoked(inner: Mapping[str, Any]) -> bool:
+    tokens = inner.get("tokens")
+    return isinstance(tokens, dict) and bool(tokens.get("bot"))
+
+
+def _str(value: Mapping[str, Any], key: str) -> str:
+    found = value.get(key)
+    return found if isinstance(found, str) else ""
