@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 START_SECONDS = 90.0
 """How long a start may take; recovery after a crash replays the log first."""
 
+_GONE_SECONDS = 1.5
+"""How long the server may list a connection of ours that we have closed."""
 _SOCKET_NAME = ".s.PGSQL.5432"
 _SOCKET_PATH_LIMIT = 107
 
@@ -75,15 +77,23 @@ class EmbeddedPostgres:
         """Stop the server unless another process is still connected to it."""
         with self._server._lock:
             try:
-                with psycopg.connect(self.url, autocommit=True) as connection:
-                    row = connection.execute(
-                        "SELECT count(*) FROM pg_stat_activity"
-                        " WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
-                    ).fetchone()
+                alone = self._alone()
             except psycopg.OperationalError:
                 return
-            if row == (0,):
+            if alone:
                 self._server._stop()
+
+    def _alone(self) -> bool:
+        deadline = time.monotonic() + _GONE_SECONDS
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            while True:
+                row = connection.execute(
+                    "SELECT count(*) FROM pg_stat_activity"
+                    " WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+                ).fetchone()
+                if row == (0,) or time.monotonic() > deadline:
+                    return row == (0,)
+                time.sleep(0.05)
 
 
 def _server(pgdata: Path, lock: fasteners.InterProcessLock) -> PostgresServer:

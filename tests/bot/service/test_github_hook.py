@@ -93,10 +93,8 @@ def test_a_signature_that_does_not_fit_is_401(header: str | None) -> None:
         head["x-hub-signature-256"] = header
     inbox = Inbox()
     sent = {name: value.encode("latin-1") for name, value in head.items()}
-    # A blank at the end is cut off by HTTP itself, so that one is the right signature.
-    expected = 202 if header is not None and header.strip() == signature(opened()) else 401
-    assert call(opened(), sent, inbox).status_code == expected
-    assert len(inbox.taken) == (expected == 202)
+    assert call(opened(), sent, inbox).status_code == 401
+    assert inbox.taken == []
 
 
 def test_without_a_secret_everything_is_refused() -> None:
@@ -224,9 +222,7 @@ def test_checking_a_signature_never_raises(header: bytes | None, body: bytes, se
         st.sampled_from(
             ["x-hub-signature-256", "x-github-delivery", "x-github-event", "content-type", "content-length"]
         ),
-        st.binary(min_size=0, max_size=30).map(
-            lambda b: b.replace(b"\r", b"").replace(b"\n", b"").replace(b"\0", b"")
-        ),
+        st.binary(max_size=30).map(lambda raw: bytes(byte for byte in raw if byte not in b"\r\n\0")),
     )
 )
 def test_whatever_the_headers_hold_the_answer_is_a_refusal(values: dict[str, bytes]) -> None:

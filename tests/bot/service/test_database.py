@@ -1,0 +1,205 @@
+"""The embedded server, the migrations, the rescue of jobs."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import psycopg
+import pytest
+from pydantic import SecretStr
+
+from bot.db.clean import clean_text
+from bot.db.connect import database_url
+from bot.db.embedded import start_embedded
+from bot.db.migrate import pending, upgrade
+from bot.jobs.queue import NewDelivery, lost_jobs
+from bot.jobs.worker import rescue
+from bot.settings import Settings
+from knowledge.errors import SettingsError
+from tests.bot.service.conftest import OpenService
+from tests.bot.service.databases import fresh_database
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    path = Path(tempfile.mkdtemp(prefix="dt-", dir="/tmp"))
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def runs(folder: Path) -> bool:
+    return (folder / "postgres" / "postmaster.pid").exists()
+
+
+def test_the_embedded_server_keeps_its_data_and_stops_with_its_last_user(folder: Path) -> None:
+    first, second = start_embedded(folder), start_embedded(folder)
+    assert first.url == second.url
+    with psycopg.connect(first.url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE kept AS SELECT 42 AS n")
+        second.leave()
+        assert runs(folder), "somebody is still connected"
+    first.leave()
+    assert not runs(folder)
+    again = start_embedded(folder)
+    with psycopg.connect(again.url) as connection:
+        assert connection.execute("SELECT n FROM kept").fetchone() == (42,)
+    again.leave()
+
+
+def test_a_pid_file_left_by_a_crash_is_forgotten_when_its_number_is_another_programs(folder: Path) -> None:
+    start_embedded(folder).leave()
+    lines = [
+        str(os.getpid()),
+        str(folder / "postgres"),
+        "1700000000",
+        "5432",
+        str(folder),
+        "",
+        "1 2",
+        "ready",
+    ]
+    (folder / "postgres" / "postmaster.pid").write_text("\n".join(lines) + "\n")
+    server = start_embedded(folder)
+    with psycopg.connect(server.url) as connection:
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+    server.leave()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can hand a server to another user")
+def test_as_root_the_folders_above_are_opened_for_passing_only(folder: Path) -> None:
+    inner = folder / "private" / "data"
+    inner.mkdir(parents=True)
+    for path in (folder, folder / "private"):
+        path.chmod(0o700)
+    start_embedded(inner).leave()
+    assert stat.S_IMODE((folder / "private").stat().st_mode) == 0o701
+
+
+def _python_for_all() -> str:
+    """An interpreter of this version that another user may run; root's own may lie in root's home."""
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    for program in (sys.executable, f"/usr/bin/{version}", f"/usr/local/bin/{version}"):
+        try:
+            if subprocess.run([program, "-c", ""], user=65534, group=65534, check=False).returncode == 0:
+                return program
+        except OSError:
+            continue
+    pytest.skip("no interpreter here that another user may run")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else")
+def test_an_ordinary_user_can_run_it(folder: Path) -> None:
+    folder.chmod(0o777)
+    script = (
+        "import sys; from pathlib import Path; from bot.db.embedded import start_embedded;"
+        "s = start_embedded(Path(sys.argv[1])); import psycopg;"
+        "print(psycopg.connect(s.url).execute('SELECT 1').fetchone()); s.leave()"
+    )
+    done = subprocess.run(
+        [_python_for_all(), "-c", script, str(folder / "own")],
+        user=65534,
+        group=65534,
+        extra_groups=[],
+        env={
+            "HOME": str(folder),
+            "PATH": os.environ["PATH"],
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry.endswith("-packages")),
+        },
+        cwd=Path(__file__).parents[3],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "(1,)" in done.stdout
+
+
+def test_a_path_too_long_for_a_socket_is_the_users_to_mend(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="too long"):
+        start_embedded(tmp_path / ("x" * 100))
+
+
+def test_a_configured_server_is_used_as_it_is(database: str) -> None:
+    with database_url(Settings(database_url=SecretStr(database))) as url:
+        assert url == database
+
+
+def test_an_empty_database_is_migrated_once_also_by_two_at_a_time(server_url: str) -> None:
+    with fresh_database(server_url, template=None) as url:
+        assert "0001_deliveries.sql" in pending(url)
+
+        async def both() -> list[list[str]]:
+            return await asyncio.gather(asyncio.to_thread(upgrade, url), asyncio.to_thread(upgrade, url))
+
+        first, second = sorted(asyncio.run(both()), key=len)
+        assert first == []
+        assert "0002_github.sql" in second
+        assert pending(url) == []
+
+
+def test_clean_text_leaves_good_text_alone() -> None:
+    assert clean_text("plain") == "plain"
+    assert clean_text("ünï 😀") == "ünï 😀"
+    assert clean_text("\ud83d\ude00") == "😀"
+    assert clean_text("a\0b\udc00") == "a\ufffdb\ufffd"
+
+
+def delivery(name: str) -> NewDelivery:
+    return NewDelivery(name, "github", "issues", "opened", f"lock-{name}", None, {})
+
+
+def test_jobs_of_a_silent_worker_are_put_back_and_those_of_a_living_one_are_not(opened: OpenService) -> None:
+    async def go() -> None:
+        async with opened() as service:
+            with service.threads.connection() as connection:
+                for name, age in (("dead", 60), ("alive", 0)):
+                    row = connection.execute(
+                        "INSERT INTO procrastinate_workers (last_heartbeat) VALUES (%s) RETURNING id",
+                        (datetime.now(UTC) - timedelta(seconds=age),),
+                    ).fetchone()
+                    assert row is not None
+                    await service.accept(delivery(name))
+                    connection.execute(
+                        "UPDATE procrastinate_jobs SET status = 'doing', worker_id = %s"
+                        " WHERE args ->> 'delivery_id' = %s",
+                        (row[0], name),
+                    )
+                assert await rescue(service.queue, service.pool, stalled=10) == 1
+                assert await rescue(service.queue, service.pool, stalled=10) == 0
+                rows = connection.execute(
+                    "SELECT args ->> 'delivery_id', status::text FROM procrastinate_jobs ORDER BY 1"
+                ).fetchall()
+            assert rows == [("alive", "doing"), ("dead", "todo")]
+
+    asyncio.run(go())
+
+
+def test_a_delivery_whose_job_was_lost_gets_another_one(opened: OpenService) -> None:
+    async def go() -> None:
+        async with opened() as service:
+            for name in ("lost", "has one", "new"):
+                await service.accept(delivery(name))
+            with service.threads.connection() as connection:
+                connection.execute(
+                    "DELETE FROM procrastinate_jobs WHERE args ->> 'delivery_id' IN ('lost', 'new')"
+                )
+                connection.execute(
+                    "UPDATE deliveries SET received_at = now() - interval '1 hour' WHERE id <> 'new'"
+                )
+                assert await lost_jobs(service.pool, service.queue) == 1
+                rows = connection.execute(
+                    "SELECT args ->> 'delivery_id' FROM procrastinate_jobs ORDER BY 1"
+                ).fetchall()
+            assert rows == [("has one",), ("lost",)]
+
+    asyncio.run(go())

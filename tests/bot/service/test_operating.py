@@ -1,0 +1,228 @@
+"""Settings, documents, health, metrics, logs, commands, doctor."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import logging
+import stat
+from pathlib import Path
+
+import httpx2
+import psycopg
+import pytest
+import structlog
+import typer
+from typer.testing import CliRunner
+
+from bot.cli_service import register
+from bot.db.store import PostgresStore
+from bot.generated_secret import generated_secret
+from bot.jobs.queue import NewDelivery
+from bot.jobs.retry import where
+from bot.logs import configure_logs
+from bot.metrics import GAUGES, Metrics
+from bot.settings import PREFIX, Settings, load_settings
+from bot.web.app import make_app
+from knowledge.errors import SettingsError, UserError
+from tests.bot.service.conftest import OpenService
+from tests.bot.service.test_store import a_record
+
+DOCS = (Path(__file__).parents[3] / "docs" / "operating.md").read_text(encoding="utf-8")
+PEM = "-----BEGIN RSA PRIVATE KEY-----\nx\n-----END RSA PRIVATE KEY-----\n"
+
+
+def service_cli() -> typer.Typer:
+    app = typer.Typer()
+    register(app)
+    return app
+
+
+@pytest.mark.parametrize("name", sorted(Settings.model_fields))
+def test_every_setting_is_described_and_documented(name: str) -> None:
+    assert Settings.model_fields[name].description
+    assert f"`{PREFIX}{name.upper()}`" in DOCS
+
+
+def test_every_metric_is_documented() -> None:
+    families = [family.name for family in Metrics().registry.collect()]
+    for name in (*GAUGES, *families):
+        assert f"`{name}`" in DOCS or f"`{name}_total`" in DOCS, name
+
+
+def test_every_command_is_documented() -> None:
+    commands = typer.main.get_command(service_cli()).commands  # type: ignore[attr-defined]
+    for name, command in commands.items():
+        inner = getattr(command, "commands", {"": None})
+        for sub in inner:
+            assert f"`bot {name}{' ' + sub if sub else ''}" in DOCS
+
+
+@pytest.mark.parametrize(
+    ("environment", "told"),
+    [
+        ({"LLM_MODEL": "m"}, "DISTRIAGE_LLM_BASE_URL"),
+        ({"GITHUB_PRIVATE_KEY": "k", "GITHUB_PRIVATE_KEY_FILE": "f"}, "Unset one of them."),
+        ({"SLACK_CLIENT_ID": "i"}, "DISTRIAGE_SLACK_CLIENT_SECRET"),
+        (
+            {"SLACK_CLIENT_ID": "i", "SLACK_CLIENT_SECRET": "s", "SLACK_BOT_TOKEN": "t"},
+            "DISTRIAGE_SLACK_BOT_TOKEN",
+        ),
+        ({"GITHUB_APP_ID": "s3cret"}, "DISTRIAGE_GITHUB_APP_ID"),
+        ({"WORKER_CONCURRENCY": "0"}, "DISTRIAGE_WORKER_CONCURRENCY"),
+    ],
+)
+def test_a_wrong_setting_names_the_variable_and_not_its_value(
+    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], told: str
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(PREFIX + name, value)
+    with pytest.raises(SettingsError) as caught:
+        load_settings()
+    assert told in str(caught.value)
+    assert "s3cret" not in str(caught.value)
+
+
+def test_secrets_are_split_and_never_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DISTRIAGE_GITHUB_WEBHOOK_SECRET", " one, two,,")
+    settings = load_settings()
+    assert settings.webhook_secrets == (b"one", b"two")
+    assert " one, two" not in repr(settings)
+
+
+def test_the_private_key_comes_from_text_or_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Settings().read_private_key() is None
+    monkeypatch.setenv("DISTRIAGE_GITHUB_PRIVATE_KEY", PEM.replace("\n", "\\n"))
+    assert load_settings().read_private_key() == PEM
+    monkeypatch.delenv("DISTRIAGE_GITHUB_PRIVATE_KEY")
+    file = tmp_path / "app.pem"
+    monkeypatch.setenv("DISTRIAGE_GITHUB_PRIVATE_KEY_FILE", str(file))
+    with pytest.raises(SettingsError, match="cannot be read"):
+        load_settings().read_private_key()
+    file.write_text("no key")
+    with pytest.raises(SettingsError, match="not a PEM key"):
+        load_settings().read_private_key()
+    file.write_text(PEM)
+    assert load_settings().read_private_key() == PEM
+
+
+def test_a_generated_secret_stays_the_same_and_is_its_owners(tmp_path: Path) -> None:
+    first = generated_secret(tmp_path / "new", "admin")
+    assert len(first) >= 32
+    assert generated_secret(tmp_path / "new", "admin") == first
+    assert generated_secret(tmp_path / "new", "other") != first
+    assert {stat.S_IMODE(f.stat().st_mode) for f in (tmp_path / "new").iterdir()} == {0o600}
+
+
+def test_health_readiness_and_metrics_tell_the_state(opened: OpenService) -> None:
+    async def go() -> None:
+        async with opened() as service:
+            PostgresStore(service.threads).save_triage(a_record())
+            PostgresStore(service.threads).take_writes(7, 3, a_record().at.now().astimezone())
+            await service.accept(NewDelivery("d1", "github", "issues", "opened", "l", None, {}))
+            transport = httpx2.ASGITransport(app=make_app(service))
+            async with httpx2.AsyncClient(transport=transport, base_url="http://bot") as client:
+                assert (await client.get("/healthz")).json() == {"status": "ok"}
+                ready = await client.get("/readyz")
+                assert ready.status_code == 200
+                assert ready.json()["mode"] == "shadow"
+                assert ready.json()["missing"] == [
+                    "DISTRIAGE_GITHUB_APP_ID",
+                    "DISTRIAGE_GITHUB_PRIVATE_KEY or DISTRIAGE_GITHUB_PRIVATE_KEY_FILE",
+                ]
+                lines = (await client.get("/metrics")).text.splitlines()
+                for line in (
+                    'distriage_deliveries{state="queued"} 1.0',
+                    'distriage_queue_depth{status="todo"} 1.0',
+                    'distriage_triages{outcome="written"} 1.0',
+                    'distriage_github_writes_left{installation="7",window="minute"} 77.0',
+                    'distriage_github_writes_left{installation="7",window="hour"} 497.0',
+                ):
+                    assert line in lines
+                for gauge in GAUGES:
+                    assert f"# TYPE {gauge} gauge" in lines
+                with psycopg.connect(service.url) as connection:
+                    connection.execute("DELETE FROM migrations WHERE name = '0002_github.sql'")
+                behind = await client.get("/readyz")
+                assert behind.status_code == 503
+                assert "bot db upgrade" in behind.json()["problems"][0]
+
+    asyncio.run(go())
+
+
+def test_logs_are_json_lines_without_messages_of_exceptions() -> None:
+    stream = io.StringIO()
+    handlers, level = logging.getLogger().handlers[:], logging.getLogger().level
+    try:
+        configure_logs("INFO", stream)
+        with structlog.contextvars.bound_contextvars(delivery="d1"):
+            structlog.get_logger("ours").info("delivery done", outcome="written")
+        try:
+            raise ValueError("text of a report")
+        except ValueError as error:
+            logging.getLogger("theirs").exception("it broke")
+            assert "test_operating.py" in where(error)
+            assert "text of a report" not in where(error)
+    finally:
+        logging.getLogger().handlers[:] = handlers
+        logging.getLogger().setLevel(level)
+        structlog.reset_defaults()
+    first, second = (json.loads(line) for line in stream.getvalue().splitlines())
+    assert (first["event"], first["delivery"], first["outcome"]) == ("delivery done", "d1", "written")
+    assert (second["event"], second["exception"]) == ("it broke", "ValueError")
+    assert "text of a report" not in stream.getvalue()
+
+
+@pytest.fixture
+def runner(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CliRunner:
+    monkeypatch.setenv("DISTRIAGE_DATABASE_URL", database)
+    monkeypatch.setenv("DISTRIAGE_DATA_DIR", str(tmp_path))
+    return CliRunner()
+
+
+def test_an_operator_lists_shows_and_retries_deliveries(runner: CliRunner, opened: OpenService) -> None:
+    async def fill() -> None:
+        async with opened() as service:
+            for n in (1, 2):
+                await service.accept(NewDelivery(f"d{n}", "github", "issues", "opened", "l", None, {"n": n}))
+            with service.threads.connection() as connection:
+                connection.execute(
+                    "UPDATE deliveries SET state = 'dead', error = 'ValueError: x\nwhere' WHERE id = 'd1'"
+                )
+                connection.execute("DELETE FROM procrastinate_jobs")
+
+    asyncio.run(fill())
+    app = service_cli()
+    assert [line.split()[0] for line in runner.invoke(app, ["deliveries", "list"]).output.splitlines()] == [
+        "d2",
+        "d1",
+    ]
+    dead = runner.invoke(app, ["deliveries", "list", "--state", "dead"]).output
+    assert "d1" in dead
+    assert "ValueError: x" in dead
+    assert "d2" not in dead
+    shown = runner.invoke(app, ["deliveries", "show", "d1"]).output
+    assert "where" in shown
+    assert '"n": 1' in shown
+    assert isinstance(runner.invoke(app, ["deliveries", "show", "d9"]).exception, UserError)
+    assert isinstance(runner.invoke(app, ["deliveries", "retry", "d2"]).exception, UserError)
+    assert "queued 1 again" in runner.invoke(app, ["deliveries", "retry", "all"]).output
+    assert "d1" in runner.invoke(app, ["deliveries", "list", "--state", "queued"]).output
+
+
+def test_upgrade_and_link_from_the_command_line(runner: CliRunner) -> None:
+    app = service_cli()
+    assert "up to date" in runner.invoke(app, ["db", "upgrade"]).output
+    link = runner.invoke(app, ["admin", "link", "--hours", "1"]).output
+    assert link.startswith("http://127.0.0.1:8000/sign-in?token=")
+
+
+def test_a_database_that_does_not_answer_is_the_users_to_mend(
+    runner: CliRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DISTRIAGE_DATABASE_URL", "postgresql://u:hunter2@127.0.0.1:1/none")
+    error = runner.invoke(service_cli(), ["db", "upgrade"]).exception
+    assert isinstance(error, SettingsError)
+    assert "hunter2" not in str(error)
+    assert "DISTRIAGE_DATABASE_URL" in str(error)
