@@ -6,7 +6,7 @@ DistriageError
     │   ├── TimedOut, Unreachable, ServerError, Denied, WrongModel, BadRequest
     │   └── RateLimited      with Retry-After
     ├── BadReply             the words: Refused, Truncated, InvalidJson, WrongSchema, UnknownIds, TooLong
-    └── NotAsked             nobody was asked: BreakerOpen, BudgetSpent, Busy, NoTime
+    └── NotAsked             nobody was asked: BreakerOpen, BudgetSpent, LedgerDown, Busy, NoTime
 """
 
 from __future__ import annotations
@@ -142,6 +142,12 @@ class BudgetSpent(NotAsked):
     """The day's budget, or the repository's, does not cover one more call."""
 
     reason = "budget_spent"
+
+
+class LedgerDown(NotAsked):
+    """What was spent is not known, so nothing is spent."""
+
+    reason = "ledger_down"
 
 
 class Busy(NotAsked):

@@ -24,7 +24,7 @@ def new_token() -> str:
 
 def defuse(text: str) -> str:
     """The text without turn markers, runs of angle brackets or invisible characters; line breaks stay."""
-    text = clean_text(text)
+    text = clean_text(text.encode("utf-8", "replace").decode("utf-8"))
     for _ in range(3):
         # Taking one marker out may put another together.
         text, count = _TURNS.subn("", text)

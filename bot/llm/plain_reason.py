@@ -28,9 +28,9 @@ _NUMBER = re2.compile(r"[0-9]+")
 def plain_reason(text: str) -> str | None:
     """The text when it is plain and at most 300 characters, else None; white space is folded."""
     text = " ".join(text.split())
-    if not text or len(text) > MAX_CHARS or unicodedata.normalize("NFKC", text) != text:
+    if not text or len(text) > MAX_CHARS or has_unseen(text) or unicodedata.normalize("NFKC", text) != text:
         return None
-    if not _ALLOWED.match(text) or has_unseen(text) or hazards(text):
+    if not _ALLOWED.match(text) or hazards(text):
         return None
     if _DOMAIN.search(text) or _FLAG.search(text) or _COMMAND.search(text):
         return None

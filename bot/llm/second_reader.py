@@ -48,17 +48,19 @@ class LlmTriage:
 
 
 @dataclass
-class _Course:
-    """One triage on its way."""
+class Course:
+    """One triage on its way: what the local judge said, what the LLM made of it, what went wrong."""
 
     examined: Examined
     judgement: Judgements
+    """As fused so far."""
     until: float
     scope: str
     duties: list[Duty] = field(default_factory=list)
     faults: list[LlmFault] = field(default_factory=list)
     tokens: Tokens = field(default_factory=Tokens)
     account: Account | None = None
+    account_judgement: Judgements | None = None
     verdict: Verdict | None = None
 
 
@@ -77,17 +79,24 @@ class SecondReader:
         """Triage a report; waits for the LLM the configured time at most, never above 20 s."""
         examined = examine(report, knowledge)
         start = self._clock.monotonic()
+        course = self.consult(examined, knowledge)
+        triage = conclude(examined, knowledge, judgement=course.judgement, top=top)
+        return self._told(triage, course, self._clock.monotonic() - start)
+
+    def consult(self, examined: Examined, knowledge: Knowledge) -> Course:
+        """Have the duties done for a report that was examined; faults are kept in the course, none is raised."""
+        start = self._clock.monotonic()
+        report = examined.reading.report
         until = start + min(self._config.timeout, MAX_WAIT)
-        course = _Course(examined, examined.judgement, until, repository_of(report.id))
-        if examined.reading.report.title.strip() or examined.reading.report.body.strip():
+        course = Course(examined, examined.judgement, until, repository_of(report.id))
+        if report.title.strip() or report.body.strip():
             if "reader" in self._config.duties:
                 self._read(course, knowledge, start)
             if "adjudicator" in self._config.duties:
                 self._adjudicate(course, knowledge)
-        triage = conclude(examined, knowledge, judgement=course.judgement, top=top)
-        return self._told(triage, course, self._clock.monotonic() - start)
+        return course
 
-    def _read(self, course: _Course, knowledge: Knowledge, start: float) -> None:
+    def _read(self, course: Course, knowledge: Knowledge, start: float) -> None:
         reading = course.examined.reading
         request, shown = reader_request(reading, new_token())
         share = READER_SHARE if "adjudicator" in self._config.duties else 1.0
@@ -97,13 +106,13 @@ class SecondReader:
         except LlmFault as fault:
             course.faults.append(fault)
             return
-        account = examine(as_report(done.value, reading, shown), knowledge)
-        course.account = done.value
-        course.judgement = fuse_account(course.judgement, account.judgement, self._weights)
+        account = examine(as_report(done.value, reading, shown), knowledge).judgement
+        course.account, course.account_judgement = done.value, account
+        course.judgement = fuse_account(course.judgement, account, self._weights)
         course.tokens += done.tokens
         course.duties.append("reader")
 
-    def _adjudicate(self, course: _Course, knowledge: Knowledge) -> None:
+    def _adjudicate(self, course: Course, knowledge: Knowledge) -> None:
         question = make_question(course.examined, course.judgement, course.account)
         request = adjudicator_request(question, knowledge.taxonomy, new_token())
         try:
@@ -118,7 +127,7 @@ class SecondReader:
         course.tokens += done.tokens
         course.duties.append("adjudicator")
 
-    def _told(self, triage: Triage, course: _Course, seconds: float) -> LlmTriage:
+    def _told(self, triage: Triage, course: Course, seconds: float) -> LlmTriage:
         for fault in course.faults:
             course.tokens += fault.tokens
         shown = {neighbour.id for neighbour in triage.neighbours}

@@ -1,0 +1,104 @@
+"""What the LLM may cost, by every ledger."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bot.llm.budget import EVERYWHERE, Ledger, MemoryLedger, within_budget
+from bot.llm.config import LlmConfig
+from bot.llm.faults import BudgetSpent, LedgerDown, ServerError
+from bot.llm.ledgers import FileLedger, PostgresLedger
+from bot.llm.values import ChatRequest, Tokens
+
+DAY = "2026-01-31"
+CONFIG = LlmConfig(
+    "http://x", "m", daily_budget=1.0, repository_daily_budget=0.5, price_output=1000.0, max_output=200
+)
+ASKED = ChatRequest("reader", "", "", {}, "k")
+WORST = 0.2
+"""Dollars of one call at its worst: 200 tokens at 1000 dollars a million."""
+
+
+@pytest.fixture(params=["memory", "file"])
+def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Ledger:
+    make: dict[str, Callable[[], Ledger]] = {
+        "memory": MemoryLedger,
+        "file": lambda: FileLedger(tmp_path / "new" / "spending.sqlite"),
+    }
+    return make[request.param]()
+
+
+def call(ledger: Ledger, scope: str, tokens: Tokens, day: str = DAY) -> None:
+    with within_budget(CONFIG, ledger, day, scope, ASKED) as bill:
+        bill.tokens = tokens
+
+
+def test_what_a_call_did_not_use_is_given_back(ledger: Ledger) -> None:
+    call(ledger, "acme/train", Tokens(5, 50))
+    assert ledger.spent(DAY, EVERYWHERE) == pytest.approx(0.05)
+    assert ledger.spent(DAY, "acme/train") == pytest.approx(0.05)
+
+
+def test_the_repository_s_budget_ends_before_the_installation_s(ledger: Ledger) -> None:
+    for _ in range(2):
+        call(ledger, "acme/train", Tokens(0, 200))
+    with pytest.raises(BudgetSpent):
+        call(ledger, "acme/train", Tokens(0, 200))
+    call(ledger, "acme/other", Tokens(0, 200))
+    assert ledger.spent(DAY, EVERYWHERE) == pytest.approx(3 * WORST)
+    assert ledger.spent(DAY, "acme/train") == pytest.approx(2 * WORST)
+
+
+def test_the_installation_s_budget_holds_for_all(ledger: Ledger) -> None:
+    for n in range(5):
+        call(ledger, f"acme/{n}", Tokens(0, 200))
+    with pytest.raises(BudgetSpent):
+        call(ledger, "", Tokens(0, 200))
+
+
+def test_the_next_day_starts_anew(ledger: Ledger) -> None:
+    call(ledger, "acme/train", Tokens(0, 500))
+    with pytest.raises(BudgetSpent):
+        call(ledger, "acme/train", Tokens())
+    call(ledger, "acme/train", Tokens(), day="2026-02-01")
+
+
+def test_a_fault_costs_what_its_bill_says(ledger: Ledger) -> None:
+    with pytest.raises(ServerError), within_budget(CONFIG, ledger, DAY, "", ASKED) as bill:
+        bill.tokens = Tokens()
+        raise ServerError
+    assert ledger.spent(DAY, EVERYWHERE) == pytest.approx(0)
+
+
+def test_without_limits_spending_is_still_counted(ledger: Ledger) -> None:
+    unlimited = replace(CONFIG, daily_budget=None, repository_daily_budget=None)
+    with within_budget(unlimited, ledger, DAY, "", ASKED) as bill:
+        bill.tokens = Tokens(0, 10_000)
+    assert ledger.spent(DAY, EVERYWHERE) == pytest.approx(10)
+
+
+def test_processes_beside_each_other_do_not_overspend(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from bot.llm.ledgers import FileLedger;"
+        "l = FileLedger(Path(sys.argv[1]));"
+        "print(sum(l.reserve('2026-01-31', {'': 1.0}, 0.1) for _ in range(10)))"
+    )
+    args = [sys.executable, "-c", code, str(tmp_path / "s.sqlite")]
+    running = [subprocess.Popen(args, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    granted = [int(process.communicate()[0]) for process in running]
+    assert sum(granted) == 10
+
+
+def test_a_ledger_that_cannot_be_opened_means_that_nothing_is_spent(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no database, but long enough to be read as one" * 50)
+    with pytest.raises(LedgerDown):
+        FileLedger(tmp_path / "file").reserve(DAY, {"": 1.0}, 0.1)
+    with pytest.raises(LedgerDown):
+        PostgresLedger("postgresql://nobody@127.0.0.1:9/none").reserve(DAY, {"": 1.0}, 0.1)
+    PostgresLedger("postgresql://nobody@127.0.0.1:9/none").settle(DAY, ("",), 0.1)
