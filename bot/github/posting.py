@@ -48,9 +48,10 @@ def find_own(github: GitHub, ports: Ports, ref: IssueRef, comments: list[Comment
     if note is None or note.comment_id is None:
         return None
     try:
-        return github.comment(ref, note.comment_id)
+        noted = github.comment(ref, note.comment_id)
     except Gone:
         return None
+    return noted if noted.author == github.login else None
 
 
 def hold_back(ports: Ports, ref: IssueRef, own: Comment | None, force: bool) -> Did | None:

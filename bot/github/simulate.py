@@ -14,7 +14,8 @@ from bot.github.labels import wanted_labels
 from bot.github.payload import storable
 from bot.github.ports import Core
 from bot.github.repo_config import RepoConfig, parse_config
-from bot.render.comment import View, render_comment
+from bot.render.comment import render_comment
+from bot.render.view import View
 from knowledge.errors import InputError
 from knowledge.report import Report
 from knowledge.triage import Triage

@@ -19,7 +19,8 @@ from bot.github.ports import Comment, GitHub, Issue, Outcome, OutcomeKind, Ports
 from bot.github.posting import Posted, find_own, hold_back, post
 from bot.github.records import IssueRef, TriageRecord
 from bot.github.repo_config import Mode, RepoConfig
-from bot.render.comment import View, render_comment
+from bot.render.comment import render_comment
+from bot.render.view import View
 from knowledge.report import Report
 from knowledge.triage import AxisName, Triage
 

@@ -5,16 +5,14 @@ Whatever is not from frame.toml goes through bot/gate/quote.py; the gate then ch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
-from typing import Literal
-
 from bot.gate.links import case_link
 from bot.gate.markdown import MAX_CHARS
 from bot.gate.quote import code_block, code_span, prose, shorten
 from bot.render.folds import correct_fold, explain_fold, script_fold
 from bot.render.frame import Frame
-from knowledge.triage import Axis, AxisName, Neighbour, QuotedLine, Triage
+from bot.render.headline import causes, corrections, headline
+from bot.render.view import Draft, View
+from knowledge.triage import Neighbour, QuotedLine
 
 EVIDENCE_LINES = 6
 _LINE_CHARS = 160
@@ -22,38 +20,6 @@ _MARKER_CHARS = 400
 """Room for the hidden marker and the blank lines between sections."""
 _SHOWN_CASES = 3
 _ROLES = {"root": 0, "consequence": 1, "context": 2}
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """What the comment shows: which sections, in which language, from which probabilities on."""
-
-    triage: Triage
-    name: Callable[[AxisName, str], str]
-    what: Literal["finding", "ask", "withdrawn"] = "finding"
-    language: str = "en"
-    sections: Collection[str] = ("evidence", "fixes", "cases", "missing", "script")
-    thresholds: dict[str, float] = field(default_factory=dict)
-    corrected: dict[AxisName, tuple[str, ...]] = field(default_factory=dict)
-    explain: bool = False
-
-    def claimed(self, axis: AxisName) -> list[tuple[str, float]]:
-        """The (id, probability) an axis claims here, most probable first."""
-        value: Axis = getattr(self.triage, axis)
-        least = self.thresholds.get(axis, 0.0)
-        return [(r.id, r.p) for r in value.ranking if r.id in value.answer and r.p >= least]
-
-    def words(self, axis: AxisName, id_: str) -> str:
-        """An id's name and the id itself."""
-        return f"{prose(self.name(axis, id_))} ({code_span(id_)})"
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A comment before the gate and the addresses it may link to."""
-
-    body: str
-    links: frozenset[str]
 
 
 def render_comment(view: View) -> Draft:
@@ -66,7 +32,7 @@ def render_comment(view: View) -> Draft:
     if view.what == "ask":
         parts += [say("ask_only"), *_missing(view)]
     else:
-        parts += [_headline(view, say), *_causes(view, say), *_corrections(view, say)]
+        parts += [headline(view, say), *causes(view, say), *corrections(view, say)]
         parts += [
             *_measured(view, say),
             *_second(view, say),
@@ -96,38 +62,6 @@ def render_config_error(error: str | None, language: str = "en") -> Draft:
     say = Frame(language)
     text = say("config_broken", error=prose(error)) if error else say("config_mended")
     return Draft(text + "\n", frozenset())
-
-
-def _headline(view: View, say: Frame) -> str:
-    types = view.claimed("type")
-    if types and types[0][0] == "howto":
-        return say("howto", sure=say.how_sure(types[0][1]))
-    symptom, stage = view.claimed("symptom"), view.claimed("stage")
-    if not symptom and not stage:
-        return say("cannot_name")
-    still = view.triage.symptom.answer_set[:3]
-    what = " / ".join(view.words("symptom", id_) for id_, _ in symptom[:2])
-    if not what and still:
-        what = say("one_of", symptoms=", ".join(view.words("symptom", id_) for id_ in still))
-    if stage:
-        what = say("finding_stage", stage=view.words("stage", stage[0][0]), symptom=what or say("fault_only"))
-    return say("finding", what=what, sure=say.how_sure((symptom or stage)[0][1]))
-
-
-def _causes(view: View, say: Frame) -> list[str]:
-    if view.claimed("type") and view.claimed("type")[0][0] == "howto":
-        return []
-    causes = view.claimed("cause")
-    if causes:
-        return [say("cause", cause=view.words("cause", causes[0][0]), sure=say.how_sure(causes[0][1]))]
-    still = view.triage.cause.answer_set[:4]
-    names = ", ".join(view.words("cause", id_) for id_ in still)
-    return [say("cause_open", causes=names)] if still else []
-
-
-def _corrections(view: View, say: Frame) -> list[str]:
-    given = [view.words(axis, id_) for axis, ids in view.corrected.items() for id_ in ids]
-    return [say("corrected", labels=", ".join(given))] if given else []
 
 
 def _measured(view: View, say: Frame) -> list[str]:

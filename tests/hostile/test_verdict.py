@@ -11,7 +11,8 @@ from bot.core import NamedCore
 from bot.gate.ids import check_ids
 from bot.gate.markdown import pass_markdown
 from bot.github.payload import TEXT_LIMIT
-from bot.render.comment import View, render_comment
+from bot.render.comment import render_comment
+from bot.render.view import View
 from knowledge.report import Report
 from knowledge.taxonomy import load_taxonomy
 from knowledge.triage import Triage

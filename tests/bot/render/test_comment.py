@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from bot.gate.markdown import MAX_CHARS, pass_markdown
 from bot.github.marker import with_marker
-from bot.render.comment import View, render_comment, render_config_error, render_dismissed
+from bot.render.comment import render_comment, render_config_error, render_dismissed
 from bot.render.frame import Frame, frames
+from bot.render.view import View
 from knowledge.triage import MissingItem, QuotedLine, SecondReading, Triage, VersionConflict
 from tests.bot.fake_core import FakeCore, a_triage, axis
 from tests.bot.hostile_text import texts
@@ -84,7 +85,9 @@ def test_an_open_cause_names_what_is_still_possible() -> None:
 
 def test_an_open_symptom_names_what_is_still_possible() -> None:
     first = shown(a_triage(symptom=axis(("D.2.1", 0.5), ("B.2", 0.4), claim=False))).splitlines()[0]
-    assert first.startswith("**Training & evaluation (`D`): one of Hang (`D.2.1`), Hang & timeout (`B.2`)**")
+    assert first.startswith(
+        "**Training & evaluation (`D`): one of Hang (`D.2.1`), Hang & timeout (`B.2`)** — almost certain (90 %)"
+    )
 
 
 def test_a_section_that_is_not_wanted_is_not_there() -> None:

@@ -1,0 +1,42 @@
+"""What the GitHub comment is made from, and what comes of it before the gate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from typing import Literal
+
+from bot.gate.quote import code_span, prose
+from knowledge.triage import Axis, AxisName, Triage
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What the comment shows: which sections, in which language, from which probabilities on."""
+
+    triage: Triage
+    name: Callable[[AxisName, str], str]
+    what: Literal["finding", "ask", "withdrawn"] = "finding"
+    language: str = "en"
+    sections: Collection[str] = ("evidence", "fixes", "cases", "missing", "script")
+    thresholds: dict[str, float] = field(default_factory=dict)
+    corrected: dict[AxisName, tuple[str, ...]] = field(default_factory=dict)
+    explain: bool = False
+
+    def claimed(self, axis: AxisName) -> list[tuple[str, float]]:
+        """The (id, probability) an axis claims here, most probable first."""
+        value: Axis = getattr(self.triage, axis)
+        least = self.thresholds.get(axis, 0.0)
+        return [(r.id, r.p) for r in value.ranking if r.id in value.answer and r.p >= least]
+
+    def words(self, axis: AxisName, id_: str) -> str:
+        """An id's name and the id itself."""
+        return f"{prose(self.name(axis, id_))} ({code_span(id_)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A comment before the gate and the addresses it may link to."""
+
+    body: str
+    links: frozenset[str]
