@@ -84,7 +84,7 @@ def update(cause_p: Mapping[str, float], results: Sequence[ProbeResult]) -> Upda
     seen, notes = _seen(results, differences)
     counted = _strongest(seen)
     prior = opened(cause_p) if counted else dict(cause_p)
-    after = posterior(prior, [one.ratios for one in counted])
+    after = posterior(prior, [one.ratios for one in counted]) if counted else prior
     moves = [move for one in counted if (move := _move(one, counted, prior, after)) is not None]
     moves.sort(key=lambda move: (not move.finding, -abs(move.after - move.before)))
     findings = tuple(

@@ -12,6 +12,8 @@ from tests.setups.machines import Machine, cluster, process
 from tests.setups.model import PYTHON, Run, ranks, setup
 
 NETWORK = "network_environment"
+# Study 1 files wrong interface settings with the communication configuration (horovod 146, 584, 666).
+SETTING = "communication_configuration"
 LISTEN = """
 import socket, sys, time
 door = socket.create_server(("", int(sys.argv[1])))
@@ -64,7 +66,7 @@ def master_unresolvable(folder: Path) -> Iterator[list[Run]]:
 @setup(
     "interface-unknown",
     "NCCL_ and GLOO_SOCKET_IFNAME name an interface of another machine",
-    NETWORK,
+    SETTING,
     ["interface_choice:no_such_interface"],
 )
 def interface_unknown(folder: Path) -> Iterator[list[Run]]:
@@ -72,23 +74,9 @@ def interface_unknown(folder: Path) -> Iterator[list[Run]]:
 
 
 @setup(
-    "interface-down",
-    "the interface named for NCCL is down",
-    NETWORK,
-    ["interface_choice:down"],
-    needs=("root", "ip"),
-)
-def interface_down(folder: Path) -> Iterator[list[Run]]:
-    with cluster(folder) as machines:
-        for machine in machines:
-            machine.run("ip", "link", "add", "ib0", "type", "bridge")
-        yield over(machines, NCCL_SOCKET_IFNAME="ib0")
-
-
-@setup(
     "interface-loopback",
     "the interface named for NCCL and Gloo over two machines is lo",
-    NETWORK,
+    SETTING,
     ["interface_choice:loopback_only"],
     needs=("root", "ip"),
 )

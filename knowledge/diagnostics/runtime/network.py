@@ -312,7 +312,7 @@ def try_connect(address: str, port: int, seconds: float) -> str:
             return "reached"
     except socket.gaierror:
         return "unresolvable"
-    except TimeoutError:
+    except (socket.timeout, TimeoutError):
         return "blocked"
     except ConnectionRefusedError:
         return "refused"

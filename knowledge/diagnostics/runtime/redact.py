@@ -12,7 +12,7 @@ SECRET = re.compile(
 NAMED_SECRET = re.compile(
     r"(?i)\b([\w-]*(?:token|secret|passw(?:or)?d|api[_-]?key|credential)[\w-]*)(\s*[=:]\s*)[^\s,;]+"
 )
-URL_LOGIN = re.compile(r"(?i)\b([a-z][a-z0-9+.-]{1,15}://)[^\s/@]{1,200}@")
+URL = re.compile(r"(?i)\b[a-z][a-z0-9+.-]{1,15}://[^\s'\"<>]{1,500}")
 EMAIL = re.compile(r"\b[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}\b")
 IPV4 = re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b")
 IPV6 = re.compile(r"(?i)\b(?:[0-9a-f]{1,4}:){3,7}[0-9a-f]{0,4}\b|\b[0-9a-f]{1,4}::[0-9a-f:]*\b")
@@ -53,7 +53,7 @@ def own_names() -> list[str]:
 
 def redact_text(text: str, names: list[str]) -> str:
     """The text without secrets, addresses, folders and the given names; doing it twice changes nothing."""
-    text = URL_LOGIN.sub(r"\1<login>@", text)
+    text = URL.sub("<url>", text)
     text = SECRET.sub("<secret>", text)
     text = NAMED_SECRET.sub(r"\1\2<secret>", text)
     text = EMAIL.sub("<mail>", text)

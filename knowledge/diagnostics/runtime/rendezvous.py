@@ -19,6 +19,7 @@ from knowledge.diagnostics.runtime.network import (
 
 TORCH_VARS = ("MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE")
 LARGE = 48 * 1024
+GREETING = b"distriage rehearsal\n"
 PATIENCE_S = 12.0
 
 
@@ -236,6 +237,7 @@ def hear(guest: socket.socket) -> int | None:
     guest.settimeout(4.0)
     said = b""
     try:
+        guest.sendall(GREETING)
         while len(said) < LARGE:
             part = guest.recv(65536)
             if not part:
@@ -259,7 +261,7 @@ def visit(address: str, port: int, rank: int) -> Answer:
             door = socket.create_connection((address, port), timeout=4.0)
         except ConnectionRefusedError:
             last = "not_listening"
-        except TimeoutError:
+        except (socket.timeout, TimeoutError):
             last = "blocked"
         except OSError:
             last = "no_route"
@@ -273,11 +275,17 @@ def visit(address: str, port: int, rank: int) -> Answer:
 def meet(door: socket.socket, rank: int) -> Answer:
     """Send the rank and a large message over an open connection, compare clocks, and hear whether all
     came."""
+    heard = door.makefile("rb")
+    try:
+        door.settimeout(PATIENCE_S)
+        if heard.readline(64) != GREETING:
+            return "someone_else", {}
+    except OSError:
+        return "someone_else", {}
     begun = time.time()
     try:
         door.settimeout(6.0)
         door.sendall(b"distriage %d\n" % rank + b"." * LARGE)
-        heard = door.makefile("rb")
         clock = float(json.loads(heard.readline(4096))["clock"])
     except (OSError, ValueError, KeyError, TypeError):
         return "large_lost", {}
