@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from bot.llm.config import LlmConfig
 from bot.llm.faults import BudgetSpent, LedgerDown, ServerError
 from bot.llm.ledgers import FileLedger, PostgresLedger
 from bot.llm.values import ChatRequest, Tokens
+from tests.bot.service.databases import fresh_database, running_server
 
 DAY = "2026-01-31"
 CONFIG = LlmConfig(
@@ -25,13 +26,21 @@ WORST = 0.2
 """Dollars of one call at its worst: 200 tokens at 1000 dollars a million."""
 
 
-@pytest.fixture(params=["memory", "file"])
-def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Ledger:
-    make: dict[str, Callable[[], Ledger]] = {
-        "memory": MemoryLedger,
-        "file": lambda: FileLedger(tmp_path / "new" / "spending.sqlite"),
-    }
-    return make[request.param]()
+@pytest.fixture(scope="module")
+def server_url() -> Iterator[str]:
+    with running_server() as url:
+        yield url
+
+
+@pytest.fixture(params=["memory", "file", "postgres"])
+def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
+    if request.param == "memory":
+        yield MemoryLedger()
+    elif request.param == "file":
+        yield FileLedger(tmp_path / "new" / "spending.sqlite")
+    else:
+        with fresh_database(request.getfixturevalue("server_url")) as url:
+            yield PostgresLedger(url)
 
 
 def call(ledger: Ledger, scope: str, tokens: Tokens, day: str = DAY) -> None:

@@ -1,0 +1,202 @@
+"""The second reader on the real engine, against a server on a real socket."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bot.llm.budget import MemoryLedger
+from bot.llm.config import LlmConfig
+from bot.llm.reply_cache import FileCache
+from bot.llm.values import Tokens
+from knowledge.engine import Knowledge, triage
+from knowledge.report import Report
+from knowledge.triage import AXES, Triage
+from tests.bot.llm.fake_server import Answer, Body, FakeLlm
+from tests.bot.llm.questions import REPORT
+from tests.bot.llm.second_readers import duty_of, second_reader, sensible
+
+
+def without_note(value: Triage) -> Triage:
+    return value.model_copy(update={"second_reading": None})
+
+
+def test_both_duties_move_the_answer(llm: FakeLlm, config: LlmConfig, knowledge: Knowledge) -> None:
+    llm.brain = sensible
+    local = triage(REPORT, knowledge)
+    with second_reader(config) as reader:
+        done = reader.triage(REPORT, knowledge)
+    assert [duty_of(body) for body in llm.requests] == ["reader", "adjudicator"]
+    assert (done.used, done.fallback_reason, done.tokens) == (True, None, Tokens(2000, 200))
+    assert done.cost == pytest.approx(2000 * 0.2e-6 + 200 * 0.8e-6)
+    assert done.triage.symptom != local.symptom
+    assert done.triage.evidence == local.evidence
+    note = done.triage.second_reading
+    assert note is not None
+    assert (note.duties, note.model, note.why) == (["reader", "adjudicator"], "acme-7b", None)
+    assert "all-reduce that one of them never joins" in llm.requests[1]["messages"][1]["content"]
+
+
+@pytest.mark.parametrize("duty", ["reader", "adjudicator"])
+def test_each_duty_can_be_had_alone(llm: FakeLlm, config: LlmConfig, knowledge: Knowledge, duty: str) -> None:
+    llm.brain = sensible
+    with second_reader(replace(config, duties=(duty,))) as reader:  # type: ignore[arg-type]
+        note = reader.triage(REPORT, knowledge).triage.second_reading
+    assert note is not None
+    assert note.duties == [duty]
+    assert [duty_of(body) for body in llm.requests] == [duty]
+
+
+def test_the_reason_is_shown_in_mode_plain_with_what_it_cites(
+    llm: FakeLlm, config: LlmConfig, knowledge: Knowledge
+) -> None:
+    near = [n.id for n in triage(REPORT, knowledge).neighbours]
+    llm.brain = lambda body: sensible(body, cases=near[:1])
+    with second_reader(replace(config, reason_mode="plain", duties=("adjudicator",))) as reader:
+        done = reader.triage(REPORT, knowledge)
+    note = done.triage.second_reading
+    assert note is not None
+    assert done.why == note.why == "One rank never joined the collective."
+    assert (note.lines, note.cases) == ([1], near[:1])
+
+
+@pytest.mark.parametrize(
+    "changes", [{"reason": "See https://evil.example"}, {"lines": [999]}, {"cases": ["a/b#1"]}]
+)
+def test_a_reason_that_fails_is_dropped_and_the_ranking_kept(
+    llm: FakeLlm, config: LlmConfig, knowledge: Knowledge, changes: dict[str, object]
+) -> None:
+    llm.brain = lambda body: sensible(body, **changes)
+    with second_reader(replace(config, reason_mode="plain")) as reader:
+        done = reader.triage(REPORT, knowledge)
+    assert (done.used, done.why) == (True, None)
+
+
+FAULTS: dict[str, Callable[[Body], Answer]] = {
+    "server_error": lambda body: Answer(status=500),
+    "rate_limited": lambda body: Answer(status=429, headers={"Retry-After": "40"}),
+    "denied": lambda body: Answer(status=401),
+    "bad_request": lambda body: Answer(status=404),
+    "refused": lambda body: Answer(refusal="no"),
+    "truncated": lambda body: Answer('{"account": "', finish="length"),
+    "invalid_json": lambda body: Answer("I am sorry, I cannot do that."),
+    "wrong_schema": lambda body: Answer('{"answer": "D.2.1"}'),
+    "wrong_model": lambda body: Answer(model="cheap-1b"),
+    "unreachable": lambda body: Answer(cut_after=1),
+    "timeout": lambda body: Answer(silent=30),
+}
+
+
+@pytest.mark.parametrize("reason", FAULTS)
+def test_whatever_fails_the_local_answer_goes_out_on_time(
+    llm: FakeLlm, config: LlmConfig, knowledge: Knowledge, reason: str
+) -> None:
+    llm.brain = FAULTS[reason]
+    local = triage(REPORT, knowledge)
+    with second_reader(replace(config, timeout=1.0)) as reader:
+        start = time.monotonic()
+        done = reader.triage(REPORT, knowledge)
+        assert time.monotonic() - start < 4
+    assert (done.used, done.why, done.fallback_reason) == (False, None, reason)
+    assert without_note(done.triage) == local
+
+
+def test_ids_outside_the_set_void_the_answer(llm: FakeLlm, config: LlmConfig, knowledge: Knowledge) -> None:
+    llm.brain = lambda body: sensible(body, symptom=["D.2.1", "Z.9"])
+    with second_reader(replace(config, duties=("adjudicator",))) as reader:
+        done = reader.triage(REPORT, knowledge)
+    assert (done.used, done.fallback_reason) == (False, "unknown_ids")
+    assert without_note(done.triage) == triage(REPORT, knowledge)
+
+
+def test_a_fault_of_one_duty_leaves_the_other(llm: FakeLlm, config: LlmConfig, knowledge: Knowledge) -> None:
+    llm.brain = lambda body: Answer("no") if duty_of(body) == "reader" else sensible(body)
+    with second_reader(config) as reader:
+        note = reader.triage(REPORT, knowledge).triage.second_reading
+    assert note is not None
+    assert (note.used, note.duties, note.fallback_reason) == (True, ["adjudicator"], "invalid_json")
+
+
+def test_both_duties_together_stay_below_the_bound(
+    llm: FakeLlm, config: LlmConfig, knowledge: Knowledge
+) -> None:
+    llm.brain = lambda body: replace(sensible(body), drip=0.05)
+    with second_reader(replace(config, timeout=2.0)) as reader:
+        start = time.monotonic()
+        done = reader.triage(REPORT, knowledge)
+    assert time.monotonic() - start < 4
+    assert (done.used, done.fallback_reason) == (False, "timeout")
+
+
+def test_a_spent_budget_is_said(llm: FakeLlm, config: LlmConfig, knowledge: Knowledge) -> None:
+    with second_reader(replace(config, daily_budget=0.0)) as reader:
+        done = reader.triage(REPORT, knowledge)
+    assert (done.used, done.fallback_reason, llm.requests) == (False, "budget_spent", [])
+
+
+def test_a_repository_s_budget_is_its_own(llm: FakeLlm, config: LlmConfig, knowledge: Knowledge) -> None:
+    llm.brain = sensible
+    ledger = MemoryLedger()
+    tight = replace(config, repository_daily_budget=0.004, duties=("adjudicator",))
+    with second_reader(tight, ledger=ledger) as reader:
+        reasons = [reader.triage(replace(REPORT, id=f"a/b#{n}"), knowledge).fallback_reason for n in range(9)]
+        other = reader.triage(replace(REPORT, id="a/c#1"), knowledge)
+    assert reasons[0] is None
+    assert reasons[-1] == "budget_spent"
+    assert other.used
+
+
+def test_an_edit_back_is_answered_from_the_cache(
+    llm: FakeLlm, config: LlmConfig, knowledge: Knowledge, tmp_path: Path
+) -> None:
+    llm.brain = sensible
+    with second_reader(config, FileCache(tmp_path)) as reader:
+        first = reader.triage(REPORT, knowledge)
+        again = reader.triage(REPORT, knowledge)
+    assert len(llm.requests) == 2
+    assert (again.used, again.cost, again.tokens) == (True, 0.0, Tokens())
+    assert without_note(again.triage) == without_note(first.triage)
+
+
+def test_an_empty_report_is_not_sent(llm: FakeLlm, config: LlmConfig, knowledge: Knowledge) -> None:
+    with second_reader(config) as reader:
+        done = reader.triage(Report("a/b#1", " ", "\n"), knowledge)
+    assert (done.used, llm.requests) == (False, [])
+
+
+def test_secrets_are_gone_before_anything_is_sent(
+    llm: FakeLlm, config: LlmConfig, knowledge: Knowledge
+) -> None:
+    secret = "hf_" + "aZ3bY4cX5dW6eV7fU8gT9hS0iR1jQ2kP"
+    llm.brain = sensible
+    with second_reader(config) as reader:
+        reader.triage(
+            replace(REPORT, title=f"Hang {secret}", body=f"{REPORT.body}\nlogin with {secret}"), knowledge
+        )
+    assert len(llm.requests) == 2
+    assert secret not in json.dumps(llm.requests)
+    assert "[redacted:" in json.dumps(llm.requests)
+
+
+def test_the_note_is_stored_and_read_back(llm: FakeLlm, config: LlmConfig, knowledge: Knowledge) -> None:
+    llm.brain = sensible
+    with second_reader(config) as reader:
+        value = reader.triage(REPORT, knowledge).triage
+    assert Triage.model_validate_json(value.model_dump_json()) == value
+
+
+def test_every_ranking_stays_a_distribution_over_the_taxonomy(
+    llm: FakeLlm, config: LlmConfig, knowledge: Knowledge
+) -> None:
+    llm.brain = sensible
+    with second_reader(config) as reader:
+        value = reader.triage(REPORT, knowledge).triage
+    for axis in AXES:
+        ranking = getattr(value, axis).ranking
+        assert {r.id for r in ranking} <= set(knowledge.taxonomy.ids(axis))
+        assert sum(r.p for r in ranking) == pytest.approx(1, abs=0.01)
