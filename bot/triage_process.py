@@ -29,6 +29,10 @@ TIMEOUT = 60.0
 """Seconds after which a triage counts as hung; an ordinary one takes 0.05."""
 
 
+START_TIMEOUT = 900.0
+"""Seconds a process may take to load the core; the first one of all builds its index."""
+
+
 class CoreFailed(DistriageError):
     """The core raised, crashed or hung over a report; says where, without text of the report."""
 
@@ -41,12 +45,13 @@ class CanTriage(Protocol):
 
 
 class TriagePool:
-    """`size` processes, started when first needed; `factory` ("module:function") makes the core in them."""
+    """`size` processes that load while others go on; `factory` ("module:function") makes the core in them."""
 
     def __init__(self, factory: str, size: int = 1, timeout: float = TIMEOUT) -> None:
         self._free: queue.LifoQueue[_Child] = queue.LifoQueue()
         self._children = [_Child(factory, timeout) for _ in range(size)]
         for child in self._children:
+            child.start()
             self._free.put(child)
 
     def triage(self, report: Report) -> Triage:
@@ -73,24 +78,45 @@ class _Child:
         self._factory = factory
         self._timeout = timeout
         self._process: subprocess.Popen[bytes] | None = None
+        self._loaded = False
 
     def triage(self, report: Report) -> Triage:
-        process = self._running()
-        guard = threading.Timer(self._timeout, process.kill)
+        if self._process is None or self._process.poll() is not None:
+            self.close()
+            self.start()
+        if not self._loaded:
+            self._loaded = self._within(START_TIMEOUT, None) != b""
+        value = json.loads(self._within(self._timeout, json.dumps(asdict(report)).encode()))
+        if "failed" in value:
+            raise CoreFailed(value["failed"])
+        return Triage.model_validate(value["triage"])
+
+    def start(self) -> None:
+        """Start the process, without waiting until it has loaded the core."""
+        self._loaded = False
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "bot.triage_process", self._factory],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+
+    def _within(self, seconds: float, line: bytes | None) -> bytes:
+        """Send the line (if any) and return the next one that the process writes, or put an end to it."""
+        process = self._process
+        assert process is not None
+        guard = threading.Timer(seconds, process.kill)
         guard.start()
         try:
-            answer = self._ask(process, json.dumps(asdict(report)).encode())
+            answer = self._ask(process, line)
         finally:
             guard.cancel()
         if not answer:
             self.close()
             raise CoreFailed("the triage process died or hung")
-        value = json.loads(answer)
-        if "failed" in value:
-            raise CoreFailed(value["failed"])
-        return Triage.model_validate(value["triage"])
+        return answer
 
     def close(self) -> None:
+        """End the process."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -100,23 +126,14 @@ class _Child:
             if stream is not None:
                 stream.close()
 
-    def _running(self) -> subprocess.Popen[bytes]:
-        if self._process is None or self._process.poll() is not None:
-            self.close()
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "bot.triage_process", self._factory],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-            )
-        return self._process
-
     @staticmethod
-    def _ask(process: subprocess.Popen[bytes], line: bytes) -> bytes:
+    def _ask(process: subprocess.Popen[bytes], line: bytes | None) -> bytes:
         assert process.stdin is not None
         assert process.stdout is not None
         try:
-            process.stdin.write(line + b"\n")
-            process.stdin.flush()
+            if line is not None:
+                process.stdin.write(line + b"\n")
+                process.stdin.flush()
             return process.stdout.readline()
         except OSError:
             return b""
@@ -132,6 +149,8 @@ def _serve(factory: str) -> None:
     module, _, function = factory.partition(":")
     make: Callable[[], CanTriage] = getattr(importlib.import_module(module), function)
     core = make()
+    out.write(b'{"loaded": true}\n')
+    out.flush()
     for line in sys.stdin.buffer:
         out.write(json.dumps(_answer(core, line)).encode() + b"\n")
         out.flush()

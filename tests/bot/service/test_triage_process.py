@@ -1,0 +1,74 @@
+"""The core in a process of its own: answers, errors, crashes, hangs."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bot.triage_process import CoreFailed, TriagePool
+from knowledge.report import Report
+from knowledge.triage import Triage
+from tests.bot.fake_core import a_triage
+
+
+class OddCore:
+    """Does what the title says."""
+
+    def triage(self, report: Report) -> Triage:
+        print("a library prints to standard output")
+        if report.title == "raise":
+            raise ValueError(f"text of a report: {report.body}")
+        if report.title == "crash":
+            os._exit(1)
+        if report.title == "hang":
+            time.sleep(60)
+        return a_triage(report)
+
+
+def odd_core() -> OddCore:
+    return OddCore()
+
+
+def broken_core() -> OddCore:
+    raise RuntimeError("no model")
+
+
+@pytest.fixture
+def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[TriagePool]:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[3]))
+    pool = TriagePool(f"{__name__}:odd_core", timeout=3.0)
+    yield pool
+    pool.close()
+
+
+def test_a_triage_comes_back_as_the_core_made_it(pool: TriagePool) -> None:
+    report = Report("x", "Hang é \U0001f600", "line\nline 2\u2028\0", notes=("12 bytes were not UTF-8",))
+    assert pool.triage(report) == a_triage(report)
+
+
+def test_an_error_of_the_core_says_where_without_text_of_the_report(pool: TriagePool) -> None:
+    with pytest.raises(CoreFailed, match="ValueError in the core") as caught:
+        pool.triage(Report("x", "raise", "s3cret"))
+    assert "s3cret" not in str(caught.value)
+    assert "test_triage_process.py" in str(caught.value)
+    assert pool.triage(Report("x", "fine", "")).id == "x"
+
+
+@pytest.mark.parametrize("title", ["crash", "hang"])
+def test_a_report_that_kills_the_core_costs_one_process(pool: TriagePool, title: str) -> None:
+    with pytest.raises(CoreFailed, match="died or hung"):
+        pool.triage(Report("x", title, ""))
+    assert pool.triage(Report("x", "fine", "")).id == "x"
+
+
+def test_a_core_that_cannot_be_made_fails_each_triage(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[3]))
+    pool = TriagePool(f"{__name__}:broken_core")
+    for _ in range(2):
+        with pytest.raises(CoreFailed):
+            pool.triage(Report("x", "fine", ""))
+    pool.close()
