@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import hypothesis
 import pytest
 
 from bot.github.app import App
@@ -12,6 +13,11 @@ from tests.bot.fake_core import FakeCore
 from tests.bot.fake_github import APP_ID, FakeGitHub, serve
 from tests.bot.memory_store import MemoryStore, StillClock
 from tests.bot.world import World
+
+
+# A deadline a case measures the machine's other work, not the code.
+hypothesis.settings.register_profile("bot", deadline=None)
+hypothesis.settings.load_profile("bot")
 
 
 @pytest.fixture(scope="session")
