@@ -14,7 +14,6 @@ from tests.bot.fake_github import APP_ID, FakeGitHub, serve
 from tests.bot.memory_store import MemoryStore, StillClock
 from tests.bot.world import World
 
-
 # A deadline a case measures the machine's other work, not the code.
 hypothesis.settings.register_profile("bot", deadline=None)
 hypothesis.settings.load_profile("bot")
