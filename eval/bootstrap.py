@@ -1,0 +1,54 @@
+"""Bootstrap intervals: groups are drawn with replacement, never parts of one (Efron and Tibshirani, 1993)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from eval.metrics import Metric
+from eval.scored import Scored
+
+Array = npt.NDArray[np.float64]
+REPLICATES = 1000
+_SEED = 20230101
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A figure with its 95 % interval; `value` None = nothing could be scored."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+
+    def __str__(self) -> str:
+        """ "0.78 (0.72-0.83)", or a dash."""
+        if self.value is None:
+            return "–"
+        return (
+            f"{self.value:.2f}" if self.low is None else f"{self.value:.2f} ({self.low:.2f}–{self.high:.2f})"
+        )
+
+
+def group_weights(group: npt.NDArray[np.int64], replicates: int = REPLICATES) -> Array:
+    """How often each case counts in each replicate, (replicates, n); the same draws for the same groups."""
+    if not len(group):
+        return np.zeros((replicates, 0))
+    groups = int(group.max()) + 1
+    drawn = np.random.default_rng(_SEED).multinomial(groups, np.full(groups, 1 / groups), size=replicates)
+    return drawn[:, group].astype(float)
+
+
+def estimate(metric: Metric, s: Scored, weights: Array) -> Estimate:
+    """The figure and its percentile interval over `weights` (`group_weights` of the cases)."""
+    if not len(s):
+        return Estimate(None)
+    value = float(metric(s, np.ones((1, len(s))))[0])
+    if np.isnan(value):
+        return Estimate(None, n=len(s))
+    drawn = metric(s, weights)
+    low, high = np.nanpercentile(drawn, [2.5, 97.5])
+    return Estimate(value, float(low), float(high), len(s))

@@ -1,0 +1,152 @@
+"""Study 1's labels and the texts they are about, into a folder of the user's: sheets first, then issues."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eval.polite_github import FetchError, Gone, PoliteGitHub
+from knowledge.taxonomy.study1 import Fault, HowTo, ImportedStudy, import_labels
+
+MANIFEST = Path(__file__).with_name("study1_package.toml")
+RECORDS = "study1.jsonl"
+SOURCE = "human: Liu et al., TOSEM 2023"
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A pinned replication package: each file's path there, name here and SHA-256."""
+
+    repository: str
+    commit: str
+    files: tuple[tuple[str, str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What a run left behind: records written, issues gone, posts that are no GitHub issue."""
+
+    records: int
+    gone: int
+    elsewhere: int
+
+
+def pinned(file: Path = MANIFEST) -> Package:
+    """The package as it is pinned."""
+    made = tomllib.loads(file.read_text("utf-8"))
+    files = tuple((one["path"], one["name"], one["sha256"]) for one in made["file"])
+    return Package(made["repository"], made["commit"], files)
+
+
+def fetch_sheets(package: Package, github: PoliteGitHub, out: Path) -> None:
+    """Download each sheet that is not there yet. FetchError when one is gone or its checksum differs."""
+    out.mkdir(parents=True, exist_ok=True)
+    for path, name, wanted in package.files:
+        target = out / name
+        if target.exists() and _sha256(target.read_bytes()) == wanted:
+            continue
+        content = github.file(package.repository, path, package.commit)
+        if isinstance(content, Gone):
+            raise FetchError(
+                f"{package.repository} has no {path} at {package.commit[:12]} (HTTP {content.status}).",
+                "Name another commit with --commit; the checksums still apply.",
+            )
+        if _sha256(content) != wanted:
+            raise FetchError(
+                f"{name} at {package.commit[:12]} has another checksum than the one pinned.",
+                "Name the commit that holds the published sheets with --commit.",
+            )
+        _write(target, content)
+
+
+def fetch_issues(out: Path, github: PoliteGitHub, tick: Callable[[int, int], None]) -> Fetched:
+    """Fetch each labelled issue once (a run cut short goes on where it was) and write the records.
+
+    `tick` hears (done, all) after each issue. Stack Overflow posts are left out: the API of GitHub has none.
+    """
+    study = import_labels(out / "final_categories.xlsx")
+    urls = _urls(study)
+    ids = list(urls)
+    issues = [id for id in ids if not id.startswith("stackoverflow#")]
+    folder = out / "issues"
+    folder.mkdir(parents=True, exist_ok=True)
+    for done, id in enumerate(issues, start=1):
+        file = folder / f"{id.replace('/', '__').replace('#', '__')}.json"
+        if not file.exists():
+            repository, _, number = id.rpartition("#")
+            _write(file, json.dumps(_kept(github.issue(repository, int(number)))).encode())
+        tick(done, len(issues))
+    texts = {id: _stored(folder, id) for id in issues}
+    records = [_record(id, urls[id], text, study) for id, text in texts.items() if "gone" not in text]
+    lines = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+    _write(out / RECORDS, lines.encode())
+    return Fetched(len(records), len(texts) - len(records), len(ids) - len(issues))
+
+
+def _kept(issue: dict[str, Any] | Gone) -> dict[str, Any]:
+    """Of an issue only what is needed: nobody's name is stored."""
+    if isinstance(issue, Gone):
+        return {"gone": issue.status}
+    return {
+        "title": str(issue.get("title") or ""),
+        "body": str(issue.get("body") or ""),
+        "opened": str(issue.get("created_at") or "")[:10] or None,
+    }
+
+
+def _stored(folder: Path, id: str) -> dict[str, Any]:
+    text: dict[str, Any] = json.loads(
+        (folder / f"{id.replace('/', '__').replace('#', '__')}.json").read_bytes()
+    )
+    return text
+
+
+def _urls(study: ImportedStudy) -> dict[str, str]:
+    """The link of each post, in the order of the sheets."""
+    return {one.id: one.url for one in study.faults} | {one.id: one.url for one in study.howtos}
+
+
+def _record(id: str, url: str, text: dict[str, Any], study: ImportedStudy) -> dict[str, Any]:
+    return {"id": id, "url": url, **text, "labels": _labels(id, study), "label_source": SOURCE}
+
+
+def _labels(id: str, study: ImportedStudy) -> dict[str, Any]:
+    faults = [fault for fault in study.faults if fault.id == id]
+    howto = next((one for one in study.howtos if one.id == id), None)
+    return labels_of_faults(faults) if faults else _labels_of_howto(howto)
+
+
+def labels_of_faults(faults: Iterable[Fault]) -> dict[str, Any]:
+    """Labels of a post with one or several faults, in their order, each id once."""
+    gathered: dict[str, list[str]] = defaultdict(list)
+    listed = list(faults)
+    for fault in listed:
+        gathered["stage"].append(fault.stage)
+        gathered["symptom"].append(fault.symptom)
+        gathered["fix"] += fault.fix
+        gathered["cause"] += fault.cause
+    return {
+        "type": "fault",
+        "distributed": any(fault.distributed for fault in listed),
+        **{axis: list(dict.fromkeys(ids)) for axis, ids in gathered.items()},
+    }
+
+
+def _labels_of_howto(howto: HowTo | None) -> dict[str, Any]:
+    return {"type": "howto"} | ({"topic": howto.topic, "subtopic": howto.subtopic} if howto else {})
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _write(file: Path, content: bytes) -> None:
+    part = file.with_suffix(".part")
+    part.write_bytes(content)
+    part.replace(file)

@@ -1,0 +1,86 @@
+"""distriage itself as a system under evaluation: refitted in each fold, or as it ships."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from eval.protocol import SCORED, Opinion, TrainingSet, Verdict
+from knowledge.judging.axes import Judged
+from knowledge.judging.judge import Judge, Judgement, neighbour_votes
+from knowledge.judging.learner import learn
+from knowledge.judging.retrieve import CaseIndex
+from knowledge.training.items import VOTERS, Prepared, index_of, training_items
+from knowledge.triage import CaseLabels
+
+SHOWN = 3
+"""Neighbours that are scored: the share of the three nearest that have the report's symptom."""
+_OF_A_FAULT = ("distributed", "stage", "symptom", "cause", "fix")
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """All that judging a prepared report needs; the same steps as knowledge.engine takes."""
+
+    judge: Judge
+    index: CaseIndex
+    labels: Mapping[str, CaseLabels]
+
+    def verdict(self, item: Prepared) -> Verdict:
+        """Judge one report and find its nearest cases, its own issue left out."""
+        own = [id for id in (item.record.report.id,) if id in self.labels]
+        hits = self.index.search(item.reading, item.features, VOTERS, leave_out=own)
+        votes = neighbour_votes([(self.labels[id], score) for id, score in hits], self.judge.taxonomy)
+        judged = self.judge.judge(item.features, votes)
+        kind = judged["type"].ranking[0][0]
+        shown = sorted((id for id, _ in hits[:12]), key=lambda id: self.labels[id].type != kind)
+        return Verdict(
+            {axis: _opinion(judged[axis], axis, fault=kind == "fault") for axis in SCORED},
+            tuple(shown[:SHOWN]),
+        )
+
+
+def _opinion(judgement: Judgement, axis: Judged, *, fault: bool) -> Opinion:
+    """As the triage shows it: of what it does not take for a fault, it claims no symptom and no fix."""
+    claims = fault or axis not in _OF_A_FAULT
+    return Opinion(
+        tuple(judgement.ranking),
+        tuple(judgement.answer) if claims else (),
+        tuple(judgement.answer_set),
+    )
+
+
+class Refitted:
+    """distriage with index, weighting, heads and calibration made anew from each fold's training set."""
+
+    name = "distriage"
+
+    def __init__(self) -> None:
+        self.judging: Judging | None = None
+
+    def fit(self, train: TrainingSet) -> None:
+        """Learn everything from `train`."""
+        judge = learn(training_items(train.learn, train.corpus, train.taxonomy), train.taxonomy)
+        labels = {p.record.report.id: p.record.labels for p in train.corpus}
+        self.judging = Judging(judge, index_of(train.corpus), labels)
+
+    def rank(self, items: Sequence[Prepared]) -> list[Verdict]:
+        """Judge each report."""
+        assert self.judging is not None, "fit comes first"
+        return [self.judging.verdict(item) for item in items]
+
+
+class Shipped:
+    """distriage as it ships: its judge and its index, for records that it never saw."""
+
+    name = "distriage"
+
+    def __init__(self, judging: Judging) -> None:
+        self.judging = judging
+
+    def fit(self, train: TrainingSet) -> None:
+        """Nothing: what ships is what is scored."""
+
+    def rank(self, items: Sequence[Prepared]) -> list[Verdict]:
+        """Judge each report."""
+        return [self.judging.verdict(item) for item in items]
