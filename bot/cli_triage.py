@@ -76,18 +76,15 @@ def _knowledge() -> Knowledge:
 
 
 def _triage_with(report: Report, knowledge: Knowledge, top: int, result: Path | None) -> Triage:
-    from knowledge.engine import conclude, examine
+    from knowledge.engine import triage, triage_with_result
 
-    examined = examine(report, knowledge)
     if result is None:
-        return conclude(examined, knowledge, top=top)
-    from knowledge.readback import apply_result
-
+        return triage(report, knowledge, top=top)
     try:
         text = result.read_text("utf-8", "replace")
     except OSError as error:
         raise InputError(f"{result} cannot be read: {error.strerror}.", "Check the path.") from error
-    return apply_result(examined, text, knowledge, top=top)
+    return triage_with_result(report, text, knowledge, top=top)
 
 
 def _show(

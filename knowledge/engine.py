@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from embeddings.encoder import Encoder, OnnxEncoder
 from knowledge.advice import advise
 from knowledge.case_store import CaseStore, open_store
 from knowledge.cases import load_cases
-from knowledge.diagnostics import compose_script
+from knowledge.diagnostics import compose_script, has_result
 from knowledge.evidence import Reading, read_report
 from knowledge.evidence.summary import summarise
 from knowledge.judging.axes import Judged
@@ -19,6 +19,7 @@ from knowledge.judging.features import featurise
 from knowledge.judging.judge import Judge, Judgement, neighbour_votes
 from knowledge.judging.store import SHIPPED, load_judge
 from knowledge.missing import ask_for
+from knowledge.readback import move, without_results
 from knowledge.report import Report
 from knowledge.signatures import SignatureTable
 from knowledge.taxonomy import Taxonomy, load_taxonomy
@@ -82,7 +83,24 @@ def triage(report: Report, knowledge: Knowledge, *, top: int = 5) -> Triage:
 
     `top` bounds the neighbours and the fixes shown.
     """
-    return conclude(examine(report, knowledge), knowledge, top=top)
+    if not has_result(report.body):
+        return conclude(examine(report, knowledge), knowledge, top=top)
+    bare = replace(report, body=without_results(report.body))
+    return triage_with_result(bare, report.body, knowledge, top=top, content_hash=report.content_hash)
+
+
+def triage_with_result(
+    report: Report, result: str, knowledge: Knowledge, *, top: int = 5, content_hash: str | None = None
+) -> Triage:
+    """Triage a report whose diagnostics were run; `result` holds the pasted block(s).
+
+    Raises InputError when `result` holds no block, or a damaged one.
+    """
+    examined = examine(report, knowledge)
+    moved = move(examined.judgement, result, knowledge.taxonomy)
+    triage = conclude(examined, knowledge, judgement=moved.judgement, top=top)
+    hashed = content_hash or triage.content_hash
+    return triage.model_copy(update={"measured": list(moved.sentences), "content_hash": hashed})
 
 
 def examine(report: Report, knowledge: Knowledge) -> Examined:

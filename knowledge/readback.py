@@ -1,38 +1,60 @@
-"""A diagnostics result read back: the causes move by what the probes found, and the triage says so."""
+"""A diagnostics result read back: the causes move by what the probes found, and the answer says so."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from knowledge.diagnostics import parse_result, update
-from knowledge.engine import Examined, Knowledge, conclude
 from knowledge.judging.axes import Judged
 from knowledge.judging.judge import Judgement
-from knowledge.triage import Triage
+from knowledge.taxonomy import Taxonomy
+
+_FENCE = "```"
+_NAME = "distriage-result"
 
 
-def apply_result(examined: Examined, text: str, knowledge: Knowledge, *, top: int = 5) -> Triage:
-    """The triage of an examined report after the result block(s) in `text`.
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """Causes and fixes after a result, and a sentence for each probe that moved one."""
 
-    Raises InputError when the text holds no block, or a damaged one. The fixes follow the causes: each fix keeps
-    its share within its cause.
+    judgement: Mapping[Judged, Judgement]
+    sentences: tuple[str, ...]
+
+
+def move(judgement: Mapping[Judged, Judgement], text: str, taxonomy: Taxonomy) -> Moved:
+    """Read the result block(s) in `text` and move causes by them; each fix keeps its share within its cause.
+
+    Raises InputError when the text holds no block, or a damaged one.
     """
-    cause, fix = examined.judgement["cause"], examined.judgement["fix"]
-    moved = update(dict(cause.ranking), parse_result(text))
-    new_cause = _with(cause, moved.posterior)
-    share = {
-        id: p / max(dict(cause.ranking)[knowledge.taxonomy.cause_of_fix(id)], 1e-6) for id, p in fix.ranking
-    }
-    weights = {
-        id: share[id] * moved.posterior.get(knowledge.taxonomy.cause_of_fix(id), 0.0) for id in fix.ids
-    }
-    judgement: dict[Judged, Judgement] = {"cause": new_cause, "fix": _with(fix, weights)}
-    triage = conclude(examined, knowledge, judgement=judgement, top=top)
-    findings = [f"{move.title}: {move.text}" for move in moved.moves]
-    findings += [f"Contradiction: {text}" for text in moved.contradictions]
-    return triage.model_copy(update={"measured": [*findings, *moved.notes]})
+    cause, fix = judgement["cause"], judgement["fix"]
+    before = dict(cause.ranking)
+    moved = update(before, parse_result(text))
+    weights = {}
+    for id, p in fix.ranking:
+        of = taxonomy.cause_of_fix(id)
+        weights[id] = p / max(before[of], 1e-6) * moved.posterior.get(of, 0.0)
+    sentences = [f"{step.title}: {step.text}" for step in moved.moves]
+    sentences += [f"Contradiction: {text}" for text in moved.contradictions]
+    return Moved(
+        {"cause": _with(cause, moved.posterior), "fix": _with(fix, weights)}, (*sentences, *moved.notes)
+    )
 
 
-def _with(judgement: Judgement, weights: dict[str, float]) -> Judgement:
+def without_results(body: str) -> str:
+    """The body with its result blocks emptied; line numbers stay."""
+    lines, inside = body.split("\n"), False
+    for number, line in enumerate(lines):
+        stripped = line.strip()
+        if not inside and stripped.startswith(_FENCE) and _NAME in stripped:
+            inside, lines[number] = True, ""
+        elif inside:
+            inside, lines[number] = stripped != _FENCE, ""
+    return "\n".join(lines)
+
+
+def _with(judgement: Judgement, weights: Mapping[str, float]) -> Judgement:
     p = np.array([max(weights.get(id, 0.0), 1e-9) for id in judgement.ids])
     return Judgement(judgement.ids, p / p.sum(), judgement.threshold, judgement.mass)

@@ -56,6 +56,8 @@ def redaction_kinds() -> tuple[str, ...]:
 
 def redact(text: str) -> Redacted:
     """Replace each secret by `[redacted:KIND]`; the group named `s` of a rule is what goes."""
+    # RE2 reads UTF-8, which has no form for a lone surrogate.
+    text = text.encode("utf-8", "replace").decode("utf-8")
     counts: Counter[str] = Counter()
     lowered = text.lower()
     for rule in _rules():

@@ -84,7 +84,9 @@ def fit_threshold(probabilities: Array, hits: Array, target: float, least: int =
     right = hits[np.arange(len(hits)), top] > 0
     order = np.argsort(-confidence)
     precision = np.cumsum(right[order]) / np.arange(1, len(order) + 1)
-    good = np.flatnonzero((precision >= target) & (np.arange(1, len(order) + 1) >= least))
+    # A cut admits every row of its probability, so only the last of equal ones can be one.
+    last = np.append(np.diff(confidence[order]) < 0, True)
+    good = np.flatnonzero((precision >= target) & last & (np.arange(1, len(order) + 1) >= least))
     return float(confidence[order[good[-1]]]) if len(good) else 1.01
 
 

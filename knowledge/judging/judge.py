@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,7 @@ from knowledge.judging.axes import COUPLED, Judged, axis_ids, labels_of
 from knowledge.judging.blocks import Weighting
 from knowledge.judging.calibrate import Calibration, answer_set_size, combine
 from knowledge.judging.features import Features, Floats
-from knowledge.taxonomy import Taxonomy
+from knowledge.taxonomy import Taxonomy, load_taxonomy
 from knowledge.triage import CaseLabels
 
 Array = npt.NDArray[np.float64]
@@ -107,7 +108,7 @@ def sources(
         return [scores, np.log(_stage_mass(symptom_p, taxonomy) + 1e-4)]
     if axis in ("fix", "cause"):
         assert symptom_p is not None
-        return [scores, np.log(_expected(axis, symptom_p, taxonomy) + 1e-3), votes]
+        return [scores, np.log(_expected(axis, symptom_p) + 1e-3), votes]
     return [scores]
 
 
@@ -119,14 +120,22 @@ def _stage_mass(symptom_p: Array, taxonomy: Taxonomy) -> Array:
     return out
 
 
-def _expected(axis: Judged, symptom_p: Array, taxonomy: Taxonomy) -> Array:
+def _expected(axis: Judged, symptom_p: Array) -> Array:
     """What study 1's table of fixes per symptom leads to expect, over the symptoms as judged."""
+    return np.asarray(symptom_p @ _fix_table(axis))
+
+
+@cache
+def _fix_table(axis: Judged) -> Array:
+    """Probability of each fix, or of the cause it tells of, given each symptom: (symptoms, ids)."""
+    taxonomy = load_taxonomy()
     ids = taxonomy.ids(axis)
-    table = np.zeros((symptom_p.shape[1], len(ids)))
-    for row, symptom in enumerate(axis_ids(taxonomy, "symptom")):
+    symptoms = axis_ids(taxonomy, "symptom")
+    table = np.zeros((len(symptoms), len(ids)))
+    for row, symptom in enumerate(symptoms):
         for fix, p in taxonomy.fix_prior(symptom).items():
             table[row, ids.index(fix if axis == "fix" else taxonomy.cause_of_fix(fix))] += p
-    return np.asarray(symptom_p @ table)
+    return table
 
 
 def neighbour_votes(

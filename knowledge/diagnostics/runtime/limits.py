@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import resource
-import tempfile
 
 from knowledge.diagnostics.runtime.job import Answer, Facts, Job, NotApplicable
 
@@ -49,7 +48,8 @@ def probe_ulimits(job: Job) -> Answer:
     }
     if 0 <= int(str(facts.get("address_space", -1))) < 64 * GIB:
         return "address_space", facts
-    if 0 <= int(str(facts.get("nofile", -1))) < 1024:
+    usual = 1024 if job.platform.startswith("linux") else 256
+    if 0 <= int(str(facts.get("nofile", -1))) < usual:
         return "few_files", facts
     if 0 <= int(str(facts.get("nproc", -1))) < 512:
         return "few_processes", facts
@@ -157,7 +157,7 @@ def probe_host_memory(job: Job) -> Answer:
 
 def probe_disk_space(job: Job) -> Answer:
     """Free space and free files where the job writes: here, its temporary folder, its caches."""
-    places = {"here": os.getcwd(), "tmp": job.var("TMPDIR") or tempfile.gettempdir()}
+    places = {"here": os.getcwd(), "tmp": job.var("TMPDIR") or "/tmp"}
     places["cache"] = job.var("HF_HOME") or job.var("XDG_CACHE_HOME") or os.path.expanduser("~")
     facts: Facts = {}
     full = False

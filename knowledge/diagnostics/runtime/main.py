@@ -10,7 +10,6 @@ import os
 import platform
 import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from types import SimpleNamespace
@@ -43,6 +42,15 @@ def parse_options(argv: Sequence[str]) -> SimpleNamespace:
     parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
     known, _ = parser.parse_known_args(argv)
     return SimpleNamespace(**vars(known))
+
+
+def own_folder() -> str:
+    """A folder for us alone; the tempfile module would first try its luck with a file outside of it."""
+    base = os.environ.get("TMPDIR") or "/tmp"
+    name = f"distriage-{os.getpid()}-{os.urandom(4).hex()}"
+    place = os.path.join(base if os.access(base, os.W_OK) else os.getcwd(), name)
+    os.mkdir(place, 0o700)
+    return place
 
 
 def host_label(job: Job) -> str:
@@ -90,7 +98,7 @@ def main(argv: Sequence[str], tasks: Sequence[Task], script: str, budget_s: floa
         return 0
     sys.dont_write_bytecode = True
     started = time.time()
-    tmp = tempfile.mkdtemp(prefix="distriage-")
+    tmp = own_folder()
     try:
         job = Job(dict(os.environ), options, tmp)
         names = own_names()

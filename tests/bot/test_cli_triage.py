@@ -1,0 +1,121 @@
+"""`bot triage` as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from knowledge.engine import Knowledge
+from knowledge.triage_schema import schema_text
+from tests.conftest import CACHE
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "hang.md"
+
+
+def bot(*args: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    env = {**os.environ, "DISTRIAGE_DATA_DIR": str(CACHE.parent)}
+    return subprocess.run(
+        [sys.executable, "-m", "bot", *args], input=stdin, capture_output=True, env=env, cwd=ROOT, check=False
+    )
+
+
+@pytest.fixture(autouse=True)
+def indexed(knowledge: Knowledge) -> None:
+    """The index stands before the command is timed or its messages are compared."""
+
+
+def test_the_published_schema_is_the_models() -> None:
+    assert (ROOT / "docs" / "triage.schema.json").read_text("utf-8") == schema_text()
+
+
+def test_json_fits_the_published_schema(tmp_path: Path) -> None:
+    script = tmp_path / "diagnose.sh"
+    done = bot("triage", "--format", "json", "--out-script", str(script), str(EXAMPLE))
+    assert done.returncode == 0, done.stderr
+    value = json.loads(done.stdout)
+    jsonschema.validate(value, json.loads(schema_text()))
+    assert script.read_text("utf-8") == value["script"]
+
+
+def test_terminal_and_markdown_name_the_evidence() -> None:
+    for form in ("terminal", "markdown"):
+        text = bot("triage", "--format", form, str(EXAMPLE)).stdout.decode()
+        assert "ncclCommInitRank failed" in text
+        assert "github.com" in text
+
+
+def test_a_batch_keeps_order_and_puts_errors_in_their_place(tmp_path: Path) -> None:
+    batch = tmp_path / "batch.jsonl"
+    rows: list[Any] = [{"id": "a", "title": "Hang", "body": "it hangs"}, {"id": "b", "title": "OOM", "body": None}]
+    batch.write_text("\n".join([json.dumps(rows[0]), "no json", json.dumps(rows[1])]), "utf-8")
+    done = bot("triage", "--format", "json", str(batch))
+    out = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [row["id"] for row in out] == ["a", "line 2", "b"]
+    assert "error" in out[1]
+    assert done.returncode == 2
+
+
+def test_standard_input_and_a_github_issue() -> None:
+    issue = {"title": "Segfault", "body": "Segmentation fault", "html_url": "https://github.com/o/r/issues/7"}
+    done = bot("triage", "-", "--format", "json", stdin=json.dumps(issue).encode())
+    assert json.loads(done.stdout)["id"] == "o/r#7"
+    assert bot("triage", "-", stdin=b"RuntimeError: NCCL error").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("empty.md", b"", "is empty"),
+        ("blank.log", b" \n\t\n", "is empty"),
+        ("binary.log", bytes(range(256)) * 40, "binary"),
+        ("list.json", b"[1, 2]", "no issue"),
+        ("broken.json", b'{"title": ', "no valid JSON"),
+        ("number.json", b'{"title": "x", "body": 3}', "no text"),
+        ("empty.jsonl", b"", "is empty"),
+    ],
+)
+def test_bad_input_ends_in_one_line_and_exit_code_2(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    done = bot("triage", str(tmp_path / name))
+    assert done.returncode == 2
+    assert message in done.stderr.decode()
+    assert len(done.stderr.decode().strip().splitlines()) == 1
+
+
+def test_missing_files_and_folders_are_named(tmp_path: Path) -> None:
+    for path in (tmp_path / "nowhere.md", tmp_path):
+        done = bot("triage", str(path))
+        assert done.returncode == 2
+        assert str(path) in done.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    ("content", "note"),
+    [
+        ("Erreur: échec NCCL\n".encode("latin-1") * 3, "not UTF-8"),
+        (("RuntimeError: NCCL error\n" * 2).encode("utf-16"), ""),
+        (b"```\n```python\n~~~\nRuntimeError: x\n" * 50, ""),
+        (b"\x1b[31mRuntimeError\x1b[0m: boom \x07 and more\n", ""),
+    ],
+)
+def test_odd_text_is_triaged_and_said(tmp_path: Path, content: bytes, note: str) -> None:
+    (tmp_path / "odd.log").write_bytes(content)
+    done = bot("triage", "--format", "json", str(tmp_path / "odd.log"))
+    assert done.returncode == 0, done.stderr
+    assert note in " ".join(json.loads(done.stdout)["evidence"]["notes"])
+
+
+def test_fifty_megabytes_are_read_in_part_and_said(tmp_path: Path) -> None:
+    big = tmp_path / "big.log"
+    big.write_bytes(b"step 1 loss 0.1 some line of a long log that never ends\n" * 900_000)
+    done = bot("triage", "--format", "json", str(big))
+    assert done.returncode == 0, done.stderr
+    assert "were read" in json.loads(done.stdout)["evidence"]["notes"][0]

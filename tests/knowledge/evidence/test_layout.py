@@ -1,0 +1,71 @@
+"""Markdown and logs become lines of a known kind."""
+
+from __future__ import annotations
+
+from knowledge.evidence.layout import lay_out
+from knowledge.evidence.lines import Kind, clean_text, split_lines
+
+
+def kinds(body: str, *, is_log: bool = False) -> list[Kind]:
+    return [line.kind for line in lay_out(body, is_log=is_log)]
+
+
+def test_prose_code_log_and_environment_are_told_apart() -> None:
+    body = "\n".join(
+        [
+            "## Environment",
+            "- Horovod version: 0.19.1",
+            "",
+            "## Bug",
+            "The job stops as soon as the second node takes part in it.",
+            "```python",
+            "import torch",
+            "model = Net()",
+            "loss.backward()",
+            "```",
+            "```",
+            "Traceback (most recent call last):",
+            '  File "a.py", line 3, in <module>',
+            "RuntimeError: boom",
+            "```",
+        ]
+    )
+    found = kinds(body)
+    assert found[0] is Kind.HEADING
+    assert found[1] is Kind.ENVIRONMENT
+    assert found[4] is Kind.PROSE
+    assert found[6:9] == [Kind.CODE] * 3
+    assert found[11:14] == [Kind.LOG] * 3
+
+
+def test_a_hash_in_a_bare_log_is_no_heading() -> None:
+    assert Kind.HEADING not in kinds("# cores 8\n## done", is_log=True)
+
+
+def test_a_fence_that_is_never_closed_runs_to_the_end() -> None:
+    lines = lay_out("text\n```\nRuntimeError: a\nlast", is_log=False)
+    assert all(line.fenced for line in lines[1:])
+
+
+def test_template_lines_and_comments_are_the_projects_words() -> None:
+    body = "<!-- please fill in -->\n- [x] I have searched\n**To Reproduce**\nSteps to reproduce the behavior:\n"
+    assert Kind.PROSE not in kinds(body)
+
+
+def test_line_numbers_are_those_of_the_body() -> None:
+    lines = lay_out("a\n\n```\nb\n```\nc", is_log=False)
+    assert [line.number for line in lines] == list(range(1, 7))
+
+
+def test_a_progress_bar_redrawn_with_carriage_returns_is_noise() -> None:
+    text = clean_text("  0%|  | 0/10 [00:00<?, ?it/s]\r 50%|##| 5/10 [00:01<00:01, 4.9it/s]")
+    assert split_lines(text) == [" 50%|##| 5/10 [00:01<00:01, 4.9it/s]"]
+    assert kinds(text, is_log=True) == [Kind.NOISE]
+
+
+def test_invisible_characters_and_colours_are_dropped() -> None:
+    assert clean_text("\x1b[31mEr\u200bror\x1b[0m\u202e x\x00") == "Error x"
+
+
+def test_a_lone_surrogate_does_not_survive() -> None:
+    clean_text("a\ud800b").encode("utf-8")

@@ -1,0 +1,59 @@
+"""The learner's arithmetic, against the slow and obvious way."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from knowledge.judging.calibrate import answer_set_size, combine, fit_mass, fit_threshold, fit_weights, softmax
+from knowledge.judging.ridge import fit_ridge
+
+RNG = np.random.default_rng(5)
+
+
+def problem(n: int = 40, classes: int = 4) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[str]]:
+    x = RNG.normal(size=(n, 6))
+    targets = np.eye(classes)[RNG.integers(0, classes, n)]
+    return x @ x.T, targets, RNG.uniform(0.5, 1.5, n), [f"g{i // 2}" for i in range(n)]
+
+
+def test_held_out_scores_equal_refitting_without_the_group() -> None:
+    gram, targets, weights, groups = problem()
+    fit = fit_ridge(gram, targets, weights, groups, 0.7)
+    out = [i for i, g in enumerate(groups) if g == "g3"]
+    rest = [i for i in range(len(groups)) if i not in out]
+    regularised = gram[np.ix_(rest, rest)] + 0.7 * np.diag(1 / weights[rest])
+    alpha = np.linalg.solve(regularised, targets[rest] - fit.prior)
+    refitted = fit.prior + gram[np.ix_(out, rest)] @ alpha
+    np.testing.assert_allclose(fit.held_out[out], refitted, atol=1e-8)
+
+
+def test_weights_recover_the_scale_that_made_the_labels() -> None:
+    scores = RNG.normal(size=(4000, 5))
+    p = softmax(3.0 * scores)
+    labels = np.array([RNG.choice(5, p=row) for row in p])
+    (weight,) = fit_weights([scores], np.eye(5)[labels], [1.0])
+    assert weight == pytest.approx(3.0, rel=0.1)
+
+
+def test_threshold_reaches_its_target_or_never_answers() -> None:
+    p = np.array([[0.9, 0.1]] * 20 + [[0.6, 0.4]] * 20)
+    hits = np.array([[1, 0]] * 20 + [[0, 1]] * 20, float)
+    assert fit_threshold(p, hits, 0.9) == pytest.approx(0.9)
+    assert fit_threshold(p, 1 - hits, 0.99) > 1
+
+
+def test_answer_sets_hold_the_target_share() -> None:
+    scores = RNG.normal(size=(2000, 6))
+    p = softmax(scores)
+    hits = np.eye(6)[[RNG.choice(6, p=row) for row in p]]
+    mass = fit_mass(p, hits, 0.9)
+    sizes = answer_set_size(p, mass)
+    order = np.argsort(-p, axis=1)
+    held = [hits[i, order[i, : sizes[i]]].any() for i in range(len(p))]
+    assert 0.88 <= np.mean(held) <= 0.93
+
+
+def test_combining_with_zero_weight_ignores_a_source() -> None:
+    a, b = RNG.normal(size=(3, 4)), RNG.normal(size=(3, 4))
+    np.testing.assert_allclose(combine([a, b], (1.0, 0.0)), softmax(a))

@@ -1,0 +1,86 @@
+"""From report to triage, on the shipped knowledge."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from knowledge.engine import Knowledge, triage
+from knowledge.judging.axes import axis_ids
+from knowledge.report import Report
+from knowledge.triage import AXES, Triage
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "hang.md"
+
+
+def of(title: str, body: str, knowledge: Knowledge, **more: object) -> Triage:
+    return triage(Report("a/b#1", title, body, **more), knowledge)  # type: ignore[arg-type]
+
+
+def test_the_same_input_gives_the_same_value(knowledge: Knowledge) -> None:
+    report = Report("hang.md", "Hangs", EXAMPLE.read_text("utf-8"))
+    assert triage(report, knowledge) == triage(report, knowledge)
+
+
+def test_distributions_cover_the_closed_sets_and_sum_to_one(knowledge: Knowledge) -> None:
+    value = of("Crash", "RuntimeError: CUDA out of memory", knowledge)
+    for axis in AXES:
+        ranking = getattr(value, axis).ranking
+        assert {r.id for r in ranking} == set(axis_ids(knowledge.taxonomy, axis))
+        assert sum(r.p for r in ranking) == pytest.approx(1.0, abs=0.01)
+        assert [r.p for r in ranking] == sorted((r.p for r in ranking), reverse=True)
+
+
+def test_a_plain_out_of_memory_is_recognised(knowledge: Knowledge) -> None:
+    body = "Training BERT with DDP on 8 GPUs stops in the first epoch.\n\n```\nRuntimeError: CUDA out of memory. "
+    value = of("CUDA OOM with DDP", body + "Tried to allocate 2.00 GiB\n```", knowledge)
+    assert value.symptom.top == "D.1.2"
+    assert value.type.answer == ["fault"]
+    assert any("out of memory" in quote.text for quote in value.evidence.lines)
+
+
+def test_a_question_gets_its_topic_and_no_diagnosis(knowledge: Knowledge) -> None:
+    value = of("How can I use Horovod with gradient accumulation?", "Is there an example for this?", knowledge)
+    assert value.type.top == "howto"
+    assert value.advice.topic is not None
+    assert not value.advice.fixes
+    assert not value.script
+    assert value.symptom.answer == []
+
+
+def test_an_empty_report_claims_nothing(knowledge: Knowledge) -> None:
+    value = of("", "", knowledge)
+    assert all(getattr(value, axis).answer == [] for axis in AXES)
+    assert value.distributed.answer is None
+
+
+def test_secrets_reach_no_part_of_the_triage(knowledge: Knowledge) -> None:
+    secret = "ghp_" + "a1B2" * 9
+    value = of(f"Fails with {secret}", f"RuntimeError: NCCL error {secret}\nexport TOKEN={secret}", knowledge)
+    assert secret not in value.model_dump_json()
+
+
+def test_a_case_is_not_its_own_neighbour(knowledge: Knowledge) -> None:
+    case = next(iter(knowledge.store.cases.values()))
+    value = triage(Report(case.id, case.title, case.body), knowledge)
+    assert case.id not in [n.id for n in value.neighbours]
+
+
+def test_neighbours_fixes_and_advice_rest_on_what_is_known(knowledge: Knowledge) -> None:
+    value = of("Job hangs in allreduce", "One or more tensors were submitted by subset of ranks", knowledge)
+    assert 3 <= len(value.neighbours) <= 5
+    assert all(n.url == knowledge.store.cases[n.id].url for n in value.neighbours)
+    assert value.advice.fixes
+    assert all(0 <= f.support.count <= f.support.of for f in value.advice.fixes)
+
+
+@pytest.mark.shared
+def test_real_reports_all_go_through(shared: Path, knowledge: Knowledge) -> None:
+    with gzip.open(shared / "real" / "reports.jsonl.gz", "rt") as lines:
+        rows = [json.loads(line) for number, line in enumerate(lines) if number % 25 == 0]
+    for row in rows:
+        value = triage(Report(row["id"], row["title"], row["body"]), knowledge)
+        assert Triage.model_validate_json(value.model_dump_json()) == value
