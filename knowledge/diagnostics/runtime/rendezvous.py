@@ -161,7 +161,10 @@ def probe_rehearsal(job: Job) -> Answer:
         raise NotApplicable("one process only: run it with the job's launcher")
     if job.var("TORCHELASTIC_USE_AGENT_STORE") == "True":
         port += 1 if port < 65535 else -1
-    return greet(address, port, world) if rank == 0 else visit(address, port, rank)
+    answer = greet(address, port, world) if rank == 0 else visit(address, port, rank)
+    if answer[0] == "someone_else" and is_own_address(address) and held_by_job(job, port):
+        raise NotApplicable("the job itself still runs there")
+    return answer
 
 
 def greet(address: str, port: int, world: int) -> Answer:

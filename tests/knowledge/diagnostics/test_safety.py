@@ -16,8 +16,8 @@ from knowledge.diagnostics import catalogue, parse_result, script_of
 
 CALLS = (
     "open,openat,openat2,creat,mkdir,mkdirat,unlink,unlinkat,rename,renameat,renameat2,rmdir,link,linkat,symlink,"
-    "symlinkat,chmod,fchmodat,chown,fchownat,truncate,mknod,mknodat,utimensat,setxattr,connect,sendto,execve,kill,mount,"
-    "setuid,sethostname,clock_settime,reboot,init_module"
+    "symlinkat,chmod,fchmodat,chown,fchownat,truncate,mknod,mknodat,utimensat,setxattr,connect,sendto,execve,kill,"
+    "mount,setuid,sethostname,clock_settime,reboot,init_module"
 )
 OPEN = re2.compile(
     r'^\d+ +open(?:at2?)?\((?:(?:AT_FDCWD|\d+)(?:<([^>]*)>)?, )?"([^"]*)", (?:\{flags=)?([A-Z_|]+)'
