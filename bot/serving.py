@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 from collections.abc import Callable
 from functools import partial
@@ -49,6 +50,9 @@ async def _serve(settings: Settings, url: str, host: str, port: int, make_work: 
         # uvicorn raises the signal once more when it is done; what is left to close still needs its time.
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: None)
+        # What is loaded by now stays; looking through it again and again would hold up webhooks.
+        gc.collect()
+        gc.freeze()
         log.info("serving", host=host, port=port, worker=make_work is not None)
         await uvicorn.Server(config).serve()
 

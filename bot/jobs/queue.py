@@ -74,29 +74,40 @@ async def _chore(context: JobContext, name: str) -> None:
         await chores[name]()
 
 
+_ACCEPT = """
+WITH stored AS (
+  INSERT INTO deliveries (id, source, event, action, lock, coalesce_key, payload)
+  VALUES (%(id)s, %(source)s, %(event)s, %(action)s, %(lock)s, %(coalesce_key)s, %(payload)s)
+  ON CONFLICT (id) DO UPDATE SET state = 'queued', attempts = 0, finished_at = NULL
+    WHERE deliveries.state = 'dead'
+  RETURNING id, lock
+)
+SELECT procrastinate_defer_jobs_v1(ARRAY[ROW(%(queue)s, %(task)s, 0, lock, NULL, jsonb_build_object('delivery_id', id),
+  CASE WHEN %(delay)s > 0 THEN now() + make_interval(secs => %(delay)s) END)::procrastinate_job_to_defer_v1])
+FROM stored
+"""
+"""One statement, so one round trip: through `defer_async` it took four, and 0.6 ms more of the web process."""
+
+
 async def accept(pool: AsyncPool, queue: App, new: NewDelivery) -> Accepted:
     """Store the delivery and queue its job in one transaction; a known one gets no second job."""
-    async with pool.connection() as connection, connection.transaction():
-        cursor = await connection.execute(
-            "INSERT INTO deliveries (id, source, event, action, lock, coalesce_key, payload)"
-            " VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT (id) DO UPDATE"
-            " SET state = 'queued', attempts = 0, finished_at = NULL WHERE deliveries.state = 'dead'"
-            " RETURNING lock",
-            (
-                clean_text(new.id),
-                new.source,
-                clean_text(new.event),
-                clean_text(new.action) if new.action is not None else None,
-                clean_text(new.lock),
-                clean_text(new.coalesce_key) if new.coalesce_key is not None else None,
-                clean_json(new.payload),
-            ),
-        )
-        row = await cursor.fetchone()
-        if row is None:
-            return await _known(connection, new.id)
-        await queue_job(queue, connection, new.id, str(row[0]), new.delay)
-        return "queued"
+    values = {
+        "id": clean_text(new.id),
+        "source": new.source,
+        "event": clean_text(new.event),
+        "action": clean_text(new.action) if new.action is not None else None,
+        "lock": clean_text(new.lock),
+        "coalesce_key": clean_text(new.coalesce_key) if new.coalesce_key is not None else None,
+        "payload": clean_json(new.payload),
+        "queue": QUEUE,
+        "task": DELIVERY_TASK,
+        "delay": float(new.delay),
+    }
+    async with pool.connection() as connection:
+        cursor = await connection.execute(_ACCEPT, values)
+        if await cursor.fetchone() is not None:
+            return "queued"
+        return await _known(connection, new.id)
 
 
 async def queue_job(queue: App, connection: Any, delivery_id: str, lock: str, delay: float = 0.0) -> None:
