@@ -29,7 +29,15 @@ class Run:
     def environment(self) -> dict[str, str]:
         """The variables that the process sees: a plain path and home, and its own."""
         path = f"{Path(self.python).parent}:{BASE_PATH}"
-        return {"PATH": path, "HOME": "/nonexistent", "LANG": "C.UTF-8", "PYTHON": self.python, **self.env}
+        as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        return {
+            "PATH": path,
+            "HOME": "/nonexistent",
+            "LANG": "C.UTF-8",
+            "PYTHON": self.python,
+            **as_root,
+            **self.env,
+        }
 
 
 Make = Callable[[Path], AbstractContextManager[list[Run]]]

@@ -52,7 +52,7 @@ def stub_library(target: Path, code: str, *flags: str) -> None:
     needs=("mpirun.openmpi", "mpirun.mpich"),
 )
 def two_mpis(folder: Path) -> Iterator[list[Run]]:
-    yield [Run({"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})]
+    yield [Run()]
 
 
 @setup(

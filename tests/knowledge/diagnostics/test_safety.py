@@ -23,7 +23,8 @@ OPEN = re2.compile(
     r'^\d+ +open(?:at2?)?\((?:(?:AT_FDCWD|\d+)(?:<([^>]*)>)?, )?"([^"]*)", (?:\{flags=)?([A-Z_|]+)'
 )
 CHANGE = re2.compile(
-    r"^\d+ +(?:creat|mkdir|unlink|rename|rmdir|link|symlink|chmod|fchmod|chown|fchown|truncate|mknod|utimens|setxattr)\w*"
+    r"^\d+ +(?:creat|mkdir|unlink|rename|rmdir|link|symlink|chmod|fchmod|chown|fchown|truncate|mknod|utimens|setxattr)"
+    r"\w*"
     r'\((?:(?:AT_FDCWD|\d+)(?:<([^>]*)>)?, )?"([^"]*)"'
 )
 CONNECT = re2.compile(r"^\d+ +(?:connect|sendto)\(.*\{sa_family=(AF_\w+)(?:, (.*?))\}")
