@@ -7,18 +7,21 @@ from dataclasses import replace
 from bot.core import NamedCore
 from bot.github_work import ENGINE, make_app, work_of
 from bot.service import Service, Work
-from bot.triage_process import TriagePool
+from bot.slack.compose import slack_ports
+from bot.slack.handler import slack_handler
+from bot.triage_process import CanTriage, TriagePool
 from knowledge.taxonomy import load_taxonomy
 
 
 def all_work(service: Service) -> Work:
     """Handlers and chores by the settings; the engine runs in processes of its own."""
     source = TriagePool(ENGINE, service.settings.triage_processes)
-    work = work_of(service, make_app(service.settings), source)
+    return with_slack(service, work_of(service, make_app(service.settings), source), source)
+
+
+def with_slack(service: Service, work: Work, source: CanTriage) -> Work:
+    """The work with Slack's handler beside the others, where Slack is on."""
     if service.settings.slack_signing_secret is None:
         return work
-    from bot.slack.compose import slack_ports
-    from bot.slack.handler import slack_handler
-
     handler = slack_handler(slack_ports(service, NamedCore(source, load_taxonomy())))
     return replace(work, handlers={**work.handlers, "slack": handler})

@@ -68,8 +68,8 @@ def prose(text: str, limit: int = 400) -> str:
 def link(url: str, label: str) -> tuple[str, str | None]:
     """A case as a link with its address, or as code with None when it may not be linked."""
     passed = case_link(url)
-    if passed is None or not _LABEL.match(label):
-        return code(label, 120), None
+    if passed is None or clean(label) != label or not _LABEL.match(label):
+        return code(label, 100), None
     address = passed.replace(LINK_HOST, "github.com", 1)
     return f"<{address}|{label}>", address
 

@@ -52,17 +52,17 @@ class PassedView:
 
 def pass_message(text: str, blocks: Sequence[Block], links: Collection[str] = ()) -> PassedMessage:
     """The message, checked; `links` are all it may link to. `GateError` names the broken rules."""
-    made = [block.to_dict() for block in blocks]
-    _refuse([*_whole(text, made), *_formed(blocks), *_walk(made, links, _BLOCKS | _ELEMENTS)])
+    made = _made(blocks)
+    _refuse([*_whole(text, made), *_walk(made, links, _BLOCKS | _ELEMENTS)])
     return PassedMessage(text, tuple(made))
 
 
 def pass_view(view: View) -> PassedView:
     """The modal, checked. `GateError` names the broken rules."""
-    made = view.to_dict()
-    broken = [] if 0 < len(made["blocks"]) <= VIEW_BLOCKS else ["number of blocks"]
-    _refuse([*broken, *_formed([view]), *_walk([made], (), _VIEW_BLOCKS | _VIEW_ELEMENTS)])
-    return PassedView(made)
+    made = _made([view])
+    broken = [] if 0 < len(made[0]["blocks"]) <= VIEW_BLOCKS else ["number of blocks"]
+    _refuse([*broken, *_walk(made, (), _VIEW_BLOCKS | _VIEW_ELEMENTS)])
+    return PassedView(made[0])
 
 
 def _refuse(broken: Iterable[str]) -> None:
@@ -82,12 +82,12 @@ def _whole(text: str, blocks: list[dict[str, Any]]) -> Iterable[str]:
     yield from live(text)
 
 
-def _formed(objects: Sequence[Block | View]) -> Iterable[str]:
-    for one in objects:
-        try:
-            one.validate_json()
-        except SlackObjectFormationError as error:
-            yield str(error)
+def _made(objects: Sequence[Block | View]) -> list[dict[str, Any]]:
+    """The JSON; slack-sdk checks limits of each part while making it."""
+    try:
+        return [one.to_dict() for one in objects]
+    except SlackObjectFormationError as error:
+        raise GateError([str(error)]) from error
 
 
 def _walk(value: Any, links: Collection[str], kinds: Collection[str]) -> Iterable[str]:

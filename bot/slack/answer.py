@@ -14,6 +14,7 @@ from slack_sdk.models.blocks import (
 )
 
 from bot.gate.mrkdwn import code, code_block, prose
+from bot.gate.quote import clean, shorten
 from bot.gate.slack import TEXT_CHARS, PassedMessage, pass_message
 from bot.render.frame import Frame
 from bot.slack.extras import cases, extras, updated
@@ -32,7 +33,7 @@ def render(view: View) -> PassedMessage:
     links = Links()
     question = bool(view.claimed("type")) and view.claimed("type")[0][0] != "fault"
     blocks: list[Block] = [section([_headline(view), *_cause(view, question)])]
-    blocks += [*_corrected(view), *updated(view), *_evidence(view), *_conflicts(view)]
+    blocks += [*_corrected(view), *updated(view), *_second(view), *_evidence(view), *_conflicts(view)]
     blocks += [section(["*What resolved such cases*"])] if view.triage.advice.fixes else []
     blocks += [_fix(place, fix, view, links) for place, fix in enumerate(view.triage.advice.fixes[:3], 1)]
     if question and not view.extras:
@@ -74,6 +75,13 @@ def _corrected(view: View) -> list[Block]:
     return [section([f"Corrected by a person: {', '.join(given)}."])] if given else []
 
 
+def _second(view: View) -> list[Block]:
+    second = view.triage.second_reading
+    if second is None or not second.used or not second.why:
+        return []
+    return [section([f"A second reader ({code(second.model, 60)}) says: {prose(second.why, 300)}"])]
+
+
 def _evidence(view: View) -> list[Block]:
     best = sorted(view.triage.evidence.lines, key=lambda line: _ROLES[line.role])[:EVIDENCE_LINES]
     best.sort(key=lambda line: (not line.in_title, line.line))
@@ -86,8 +94,8 @@ def _evidence(view: View) -> list[Block]:
 def _quoted(line: QuotedLine) -> str:
     place = "title" if line.in_title else str(line.line)
     rank = f" [rank {line.rank}]" if line.rank is not None else ""
-    text = " ".join(line.text.split())
-    return f"{place:>5}{rank} | {text[: _LINE_CHARS - 1] + '…' if len(text) > _LINE_CHARS else text}"
+    text = " ".join(clean(line.text).split())
+    return f"{place:>5}{rank} | {shorten(text, _LINE_CHARS)}"
 
 
 def _conflicts(view: View) -> list[Block]:

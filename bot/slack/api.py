@@ -64,14 +64,14 @@ class SlackApi:
         return str(self._call(token, "conversations.open", users=user)["channel"]["id"])
 
     def upload_script(self, token: str, channel: str, script: str, comment: str) -> None:
-        """Put a Python snippet into a conversation."""
+        """Put a shell snippet into a conversation."""
         with slack_errors():
             self._client(token).files_upload_v2(
                 channel=channel,
                 content=script,
-                filename="probe.py",
-                title="probe.py",
-                snippet_type="python",
+                filename="diagnose.sh",
+                title="diagnose.sh",
+                snippet_type="shell",
                 initial_comment=comment,
             )
 

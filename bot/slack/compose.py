@@ -15,6 +15,17 @@ from bot.slack.ports import InstalledTokens, OneToken, SlackPorts, Tokens
 from bot.slack.router import SlackWeb, slack_router
 from bot.slack.store import SlackStore
 from bot.slack.vault import Vault
+from bot.triage_process import CoreFailed
+from knowledge.report import Report
+from knowledge.triage import Triage
+
+
+class NoCore:
+    """The web side's core: names for the modals are all that it needs of one."""
+
+    def triage(self, report: Report) -> Triage:
+        """Never called there; raises `CoreFailed`."""
+        raise CoreFailed("the web side does not triage")
 
 
 def slack_ports(service: Service, core: Core, clock: Clock | None = None) -> SlackPorts:

@@ -42,7 +42,8 @@ def updated(view: View) -> list[Block]:
     """What diagnostics results moved, and what contradicts what."""
     update = view.update
     if update is None:
-        return []
+        found = [f"• {prose(text, 250)}" for text in view.triage.measured[:5]]
+        return [section(["*What was measured*", *found])] if found else []
     lines = [
         f"• {prose(move.text, 250)} ({prose(view.name('cause', move.cause), 60)}: "
         f"{round(100 * move.before)} % to {round(100 * move.after)} %)"

@@ -32,12 +32,12 @@ def storable(text: str) -> str:
 
 def file_links(text: str) -> tuple[str, ...]:
     """Ids of the Slack files that a typed text links to, at most three."""
-    return tuple(dict.fromkeys(_FILE_LINK.findall(text)))[:3]
+    return tuple(dict.fromkeys(map(str, _FILE_LINK.findall(text))))[:3]
 
 
 def without_file_links(text: str) -> str:
     """The text without those links."""
-    return _FILE_LINK.sub("", text).strip()
+    return str(_FILE_LINK.sub("", text)).strip()
 
 
 def is_address(text: str) -> bool:

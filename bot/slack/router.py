@@ -16,6 +16,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 from starlette.background import BackgroundTask
 
+from bot.db.clean import clean_json, clean_text
 from bot.jobs.queue import Accepted, NewDelivery
 from bot.metrics import Metrics
 from bot.slack import words
@@ -148,7 +149,7 @@ def _decide_command(body: bytes, ports: SlackPorts, now: float) -> Decision:
 
 def _decide_interaction(body: bytes, ports: SlackPorts, now: float) -> Decision:
     try:
-        payload: Any = json.loads(_form(body).get("payload", ""))
+        payload: Any = clean_json(json.loads(_form(body).get("payload", ""))).obj
     except (ValueError, RecursionError) as error:
         raise Unreadable from error
     if not isinstance(payload, dict):
@@ -157,14 +158,19 @@ def _decide_interaction(body: bytes, ports: SlackPorts, now: float) -> Decision:
 
 
 def _decide_event(body: bytes, ports: SlackPorts, now: float) -> Decision:
-    return event(json_object(body, "application/json"), now)
+    try:
+        payload: dict[str, Any] = clean_json(json_object(body, "application/json")).obj
+    except RecursionError as error:
+        raise Unreadable from error
+    return event(payload, now)
 
 
 def _form(body: bytes) -> dict[str, str]:
     try:
-        return dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_FIELDS))
+        fields = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_FIELDS)
     except ValueError as error:
         raise Unreadable from error
+    return {name: clean_text(value) for name, value in fields}
 
 
 def _only(request: Request, name: str) -> bytes | None:

@@ -27,14 +27,14 @@ NOT_SHARED = (
 )
 NO_SCRIPT = "There is no script for this report: no cause is left that a check could tell apart."
 SCRIPT_SENT = (
-    "The script is in your messages with this app. Run it with Python on each node, then share this answer "
+    "The script is in your messages with this app. Run it the way you run the job, then share this answer "
     "and reply in its thread with what the script prints."
 )
 SCRIPT_NOT_SENT = (
     "The script could not be sent: the app needs the scopes files:write and im:write here. "
-    "On a command line it comes from: bot triage FILE --out-script probe.py"
+    "On a command line it comes from: bot triage FILE --out-script diagnose.sh"
 )
-SCRIPT_COMMENT = "Save as probe.py and run python probe.py on each node. It only reads."
+SCRIPT_COMMENT = "Save as diagnose.sh and run sh diagnose.sh the way you run the job. It only reads."
 STORED = "Thank you. Your correction is stored, and the answer now shows it."
 TRY_AGAIN = "I cannot take this right now. Please try again in a minute."
 

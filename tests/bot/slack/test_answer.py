@@ -1,0 +1,231 @@
+"""Whatever a report holds, the answer keeps to Slack's limits and nothing foreign in it is live."""
+
+from __future__ import annotations
+
+import string
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from slack_sdk.models.blocks import ActionsBlock, ButtonElement, SectionBlock
+
+from bot.gate.passed import GateError
+from bot.gate.slack import PassedMessage, pass_message
+from bot.slack.answer import render
+from bot.slack.result_update import with_results
+from bot.slack.view import View, mrkdwn
+from knowledge.triage import (
+    Advice,
+    CaseLabels,
+    Evidence,
+    FixAdvice,
+    MissingItem,
+    Neighbour,
+    QuotedLine,
+    SignatureMatch,
+    Support,
+    Triage,
+    VersionConflict,
+)
+from tests.bot.fake_core import FakeCore, a_triage, axis
+from tests.bot.hostile_text import FRAGMENTS
+from tests.bot.hostile_text import texts as markdown_texts
+from tests.bot.slack.limits import broken_message, buttons, shown
+
+SLACK_FRAGMENTS = (
+    "<!channel>", "<!here>", "<!everyone>", "<@U012AB3CD>", "<#C024BE7LR>", "<!subteam^S012>", "<!date^1^{date}|x>",
+    "<https://evil.example|click>", "<https://github.com/a/b/issues/1|x>", "&lt;!channel&gt;", "&amp;lt;!channel>",
+    "<mailto:a@b.example|x>", "@channel", "@here", "#general", ":skull:", "*b*", "_i_", "~s~", "`<!here>`",
+    "```<!channel>```", "`", "```", ">", "&", "<", "|", "<`!channel`>", "<!cha`nnel>", "xoxb-1234567890-abcdefghijkl",
+)  # fmt: skip
+pieces = st.sampled_from(SLACK_FRAGMENTS + FRAGMENTS)
+texts = st.one_of(
+    markdown_texts,
+    st.lists(pieces, max_size=12).map("".join),
+    st.lists(pieces, max_size=300).map(" ".join),
+    st.tuples(pieces, st.integers(1, 4000)).map(lambda p: (p[0] * p[1])[:6000]),
+    st.text(max_size=200),
+)
+
+
+def triage_of(text: str, many: int) -> Triage:
+    """A triage with a text wherever a text can stand, and each list `many` long."""
+    evidence = Evidence(
+        framework=text,
+        lines=[QuotedLine(line=n + 1, text=text, role="root", rank=n) for n in range(many)],
+        versions={f"{text}{n}": text for n in range(many)},
+        launcher=text,
+        world_size=2**40,
+        ranks=list(range(many)),
+        signatures=[SignatureMatch(id=text, meaning=text, line=1, symptom=[], cause=[], fix=[])] * many,
+        conflicts=[VersionConflict(id="c", text=text, source=text)] * many,
+        redactions={text: 1},
+        notes=[text] * many,
+    )
+    labels = CaseLabels(type="fault", fix=["network"])
+    near = [
+        Neighbour(
+            id=f"{text}{n}" if n % 2 else f"a/b#{n}",
+            url=text if n % 3 == 2 else f"https://github.com/a/b/issues/{n}",
+            title=text,
+            score=1,
+            labels=labels,
+            label_source=text,
+            resolution=text,
+        )
+        for n in range(many)
+    ]
+    support = Support(count=12, of=31, scope=text)
+    fixes = [FixAdvice(id="network", name=text, p=0.5, support=support, text=text)] * many
+    missing = [MissingItem(id="m", ask=text)] * many
+    return a_triage(
+        evidence=evidence, neighbours=near, advice=Advice(fixes=fixes), missing=missing, script=text
+    )
+
+
+def render_all(triage: Triage, name: str, notes: tuple[str, ...] = ()) -> list[PassedMessage]:
+    def named(axis_: str, id_: str) -> str:
+        return name or id_
+
+    return [
+        render(View("0a1b2c", triage, named, extras=extras, shared=shared, notes=notes))
+        for extras in (False, True)
+        for shared in (False, True)
+    ]
+
+
+def broken(passed: PassedMessage, links: set[str]) -> list[str]:
+    message = {
+        "text": passed.text,
+        "blocks": list(passed.blocks),
+        "unfurl_links": False,
+        "unfurl_media": False,
+    }
+    return broken_message(message, links)
+
+
+@settings(max_examples=70, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(text=texts, many=st.integers(0, 12))
+def test_any_text_anywhere_stays_within_limits_and_inert(text: str, many: int) -> None:
+    links = {f"https://github.com/a/b/issues/{n}" for n in range(many)}
+    for passed in render_all(triage_of(text, many), text, notes=(text,) * many):
+        assert broken(passed, links) == []
+
+
+@pytest.mark.parametrize("fragment", SLACK_FRAGMENTS)
+def test_each_control_sequence_is_shown_and_dead(fragment: str) -> None:
+    for passed in render_all(triage_of(f"x {fragment} y", 3), fragment):
+        assert broken(passed, {f"https://github.com/a/b/issues/{n}" for n in range(3)}) == []
+
+
+def test_no_secret_of_a_triage_is_shown() -> None:
+    secret = "ghp_" + string.ascii_letters[:36]
+    for passed in render_all(triage_of(f"token {secret}", 3), "name"):
+        assert secret not in str(passed.blocks)
+
+
+def test_an_answer_says_what_why_and_what_helped() -> None:
+    passed = render(View("0a1b2c", a_triage(), FakeCore().name))
+    text = shown({"blocks": list(passed.blocks)})
+    for part in (
+        "Training &amp; evaluation (`D`): Hang (`D.2.1`)* — probable (83 %)",
+        "Likely root cause, a hypothesis: Network environment",
+        "1 | It hangs.",
+        "Fix network setting of devices* (12 of 31: labelled hangs in training)",
+        "Set `NCCL_SOCKET_IFNAME` to the interface",
+        "The output with `NCCL_DEBUG=INFO` of all ranks.",
+        "Only you see this.",
+    ):
+        assert part in text, part
+    assert "Similar cases" not in text
+    assert passed.text == "Triage: symptom D.2.1, probable (83 %)"
+    assert list(buttons({"blocks": list(passed.blocks)})) == ["dt_script", "dt_more", "dt_wrong", "dt_share"]
+
+
+def test_the_folded_part_holds_cases_and_rankings() -> None:
+    passed = render(View("0a1b2c", a_triage(), FakeCore().name, extras=True))
+    text = shown({"blocks": list(passed.blocks)})
+    assert "<https://github.com/horovod/horovod/issues/1006|horovod/horovod#1006>" in text
+    assert "Resolved by: named the right interface" in text
+    assert "• cause: `network_environment` 61 %" in text
+    assert "dt_more" not in buttons({"blocks": list(passed.blocks)})
+
+
+def test_a_fix_links_to_a_case_that_it_resolved() -> None:
+    near = [
+        n.model_copy(update={"labels": CaseLabels(type="fault", fix=["network"])})
+        for n in a_triage().neighbours
+    ]
+    passed = render(View("0a1b2c", a_triage(neighbours=near), FakeCore().name))
+    assert "Such a case: <https://github.com/horovod/horovod/issues/1006|" in shown(
+        {"blocks": list(passed.blocks)}
+    )
+
+
+def test_a_shared_answer_has_no_share_button_and_says_how_to_go_on() -> None:
+    passed = render(View("0a1b2c", a_triage(script=""), FakeCore().name, shared=True))
+    assert list(buttons({"blocks": list(passed.blocks)})) == ["dt_more", "dt_wrong"]
+    assert "Reply in this thread" in shown({"blocks": list(passed.blocks)})
+
+
+def test_what_cannot_be_told_is_said_so() -> None:
+    unsure = axis(("D", 0.4), claim=False)
+    causes = axis(("network_environment", 0.4), ("dependency", 0.3), claim=False)
+    triage = a_triage(stage=unsure, symptom=unsure, cause=causes)
+    text = shown({"blocks": list(render(View("0a1b2c", triage, FakeCore().name)).blocks)})
+    assert "A failure that these words do not pin down." in text
+    assert "cannot be told from this text; still possible: Network environment, Dependency" in text
+
+
+def test_a_question_gets_cases_and_no_cause() -> None:
+    passed = render(View("0a1b2c", a_triage(type=axis(("howto", 0.8), ("fault", 0.2))), FakeCore().name))
+    text = shown({"blocks": list(passed.blocks)})
+    assert "another kind of post than a fault: How-to" in text
+    assert "Similar cases" in text
+    assert "root cause" not in text
+
+
+def test_results_that_change_nothing_leave_the_causes() -> None:
+    triage, moved = with_results(a_triage(), ())
+    assert triage.cause.top == "network_environment"
+    assert moved.moves == ()
+
+
+def button(value: str = "v", url: str | None = None) -> ButtonElement:
+    return ButtonElement(text="x", action_id="a", value=value, url=url)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<!channel>", "<@U1>", "<#C1>", "<https://evil.example|x>", "<https://github.com/a/b/issues/1>", "<", "a > b",
+        "`<!here>`", "```<!here>```", "a & b", "@channel", "#general", "https://evil.example", "a@b.example", ":skull:",
+        "www.evil.example", "\u202e", "x" * 3001,
+    ],
+)  # fmt: skip
+def test_the_gate_refuses_what_is_live(text: str) -> None:
+    with pytest.raises(GateError):
+        pass_message("Triage", [SectionBlock(text=mrkdwn(text))])
+
+
+def test_the_gate_refuses_other_texts_elements_and_sizes() -> None:
+    from slack_sdk.models.blocks import ImageBlock, MarkdownTextObject
+
+    fine = SectionBlock(text=mrkdwn("x"))
+    for text, blocks in (
+        ("Triage", [fine] * 51),
+        ("Triage", []),
+        ("", [fine]),
+        ("<!here>", [fine]),
+        ("Triage", [SectionBlock(text=MarkdownTextObject(text="x"))]),
+        ("Triage", [ImageBlock(image_url="https://evil.example/p.png", alt_text="x")]),
+        ("Triage", [ActionsBlock(elements=[button(url="https://evil.example")])]),
+        ("Triage", [ActionsBlock(elements=[button(value="v" * 2001)])]),
+        ("Triage", [ActionsBlock(elements=[button()] * 26)]),
+    ):
+        with pytest.raises(GateError):
+            pass_message(text, blocks)
+    link = "<https://github.com/a/b/issues/1|a/b#1>"
+    assert pass_message(
+        "Triage", [SectionBlock(text=mrkdwn(link))], {"https://github.com/a/b/issues/1"}
+    ).blocks

@@ -1,0 +1,117 @@
+"""The manifest, the page and the service say the same; the real core's answers pass the gate."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from fastapi.routing import APIRoute
+from pydantic import SecretStr
+
+from bot.all_work import with_slack
+from bot.core import NamedCore
+from bot.service import Work
+from bot.settings import Settings
+from bot.slack.answer import render
+from bot.slack.decisions import Open
+from bot.slack.install import SCOPES
+from bot.slack.interactions import SHORTCUT
+from bot.slack.ledger import REPLY_USES
+from bot.slack.modals import wrong_view
+from bot.slack.store import KEEP_DAYS
+from bot.slack.view import View
+from bot.web.surfaces import surfaces
+from knowledge.engine import Knowledge, triage
+from knowledge.report import Report
+from knowledge.taxonomy import load_taxonomy
+from tests.bot.fake_core import FakeCore
+from tests.bot.service.conftest import OpenService
+from tests.bot.slack.bench import SECRET
+from tests.bot.slack.limits import broken_message, broken_view
+
+DOCS = Path(__file__).parents[3] / "docs"
+PATHS = {"/slack/commands", "/slack/interactions", "/slack/events"}
+
+
+@pytest.fixture
+def manifest() -> Any:
+    return yaml.safe_load((DOCS / "slack-app-manifest.yaml").read_text("utf-8"))
+
+
+def test_the_manifest_names_our_scopes_paths_and_shortcut(manifest: Any) -> None:
+    assert tuple(manifest["oauth_config"]["scopes"]["bot"]) == SCOPES
+    urls = [
+        manifest["features"]["slash_commands"][0]["url"],
+        manifest["settings"]["interactivity"]["request_url"],
+        manifest["settings"]["event_subscriptions"]["request_url"],
+    ]
+    assert {url.removeprefix("https://distriage.example") for url in urls} == PATHS
+    assert manifest["features"]["shortcuts"][0]["callback_id"] == SHORTCUT
+    assert manifest["oauth_config"]["redirect_urls"] == ["https://distriage.example/slack/oauth_redirect"]
+
+
+def test_the_page_names_every_setting_path_and_scope() -> None:
+    page = (DOCS / "slack.md").read_text("utf-8")
+    names = [f"DISTRIAGE_{name.upper()}" for name in Settings.model_fields if name.startswith("slack_")]
+    operating = (DOCS / "operating.md").read_text("utf-8")
+    for name in names:
+        assert name in page or name in operating, name
+    for part in (*PATHS, *SCOPES, "/slack/install", "/slack/oauth_redirect", f"{KEEP_DAYS} days"):
+        assert part in page, part
+    assert REPLY_USES == 5
+
+
+def paths(routers: list[Any]) -> set[str]:
+    return {r.path for router in routers for r in router.routes if isinstance(r, APIRoute)}
+
+
+def test_the_service_has_the_routes_and_the_handler_when_slack_is_on(
+    opened: OpenService, tmp_path: Path
+) -> None:
+    async def go() -> None:
+        async with opened(data_dir=tmp_path) as off:
+            assert not paths(surfaces(off)) & PATHS
+            assert set(with_slack(off, Work({}), FakeCore()).handlers) == set()
+        async with opened(data_dir=tmp_path, slack_signing_secret=SecretStr(SECRET)) as on:
+            assert paths(surfaces(on)) >= PATHS
+            assert "/slack/install" not in paths(surfaces(on))
+            assert set(with_slack(on, Work({}), FakeCore()).handlers) == {"slack"}
+        several = {"slack_client_id": "i", "slack_client_secret": SecretStr("s")}
+        async with opened(data_dir=tmp_path, slack_signing_secret=SecretStr(SECRET), **several) as many:
+            assert paths(surfaces(many)) >= PATHS | {"/slack/install", "/slack/oauth_redirect"}
+
+    asyncio.run(go())
+
+
+def test_the_modal_with_the_whole_taxonomy_is_within_slacks_limits() -> None:
+    taxonomy = load_taxonomy()
+    core = NamedCore(FakeCore(), taxonomy)
+    view = wrong_view(Open("wrong", "T1", "t", "U1", "C1", None, "0a"), taxonomy.ids, core.name)
+    assert broken_view(view.view) == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "[rank3]: Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1174, OpType=ALLREDUCE)",
+        "RuntimeError: CUDA error: out of memory <!channel>\n" * 300,
+        "how do I set the learning rate with 8 GPUs? @here",
+        "",
+        "\x00\ud800",
+    ],
+)
+def test_the_real_cores_answers_pass_the_gate(knowledge: Knowledge, body: str) -> None:
+    made = triage(Report(id="slack:1", title="", body=body, is_log=True), knowledge)
+    core = NamedCore(FakeCore(), knowledge.taxonomy)
+    for extras in (False, True):
+        passed = render(View("0a", made, core.name, extras=extras))
+        message = {
+            "text": passed.text,
+            "blocks": list(passed.blocks),
+            "unfurl_links": False,
+            "unfurl_media": False,
+        }
+        assert broken_message(message) == []
