@@ -32,7 +32,7 @@ def summarise(reading: Reading) -> Evidence:
 
 
 def _chosen(decisive: tuple[Decisive, ...]) -> list[Decisive]:
-    """Roots first, then at most two consequences; a sentence only where no printed line says as much."""
+    """Roots in the order they were printed, then at most two consequences; sentences where no line says as much."""
     if not decisive:
         return []
     floor = 0.25 * decisive[0].score
@@ -40,6 +40,7 @@ def _chosen(decisive: tuple[Decisive, ...]) -> list[Decisive]:
     roots = [d for d in worth if d.role == "root"][:4]
     rest = [d for d in worth if d.role == "context"][: max(0, 4 - len(roots))]
     cascade = [d for d in worth if d.role == "consequence"][:2]
+    roots.sort(key=lambda d: (not d.in_title, d.number))
     return [*roots, *rest, *cascade][:LINES]
 
 

@@ -12,7 +12,7 @@ import re2
 from knowledge.evidence.lines import Kind, Line
 
 _FILE = Path(__file__).parent / "facts_found.toml"
-_NUMBER = r"(\d+(?:\.\d+){0,3}(?:[a-z]{1,3}\d+|[-.+](?:rc|dev|post|cu|a|b)[\w.]*|\+\w+)?)"
+_NUMBER = r"(?P<v>\d+(?:\.\d+){0,3}(?:[a-z]{1,3}\d+|[-.+](?:rc|dev|post|cu|a|b)[\w.]*|\+\w+)?)"
 _EXAMPLE = re2.compile(r"(?i)\((?:e\.?g\.?|i\.?e\.?|for example)\b[^)]*\)")
 _PLAUSIBLE = re2.compile(r"^\d{1,4}(?:\.\d+)*")
 
@@ -31,7 +31,7 @@ def _version_patterns() -> tuple[tuple[str, re2._Regexp], ...]:
     for name, words in components.items():
         # "PyTorch version (e.g., 1.0): 1.7.1", "torch==1.7.1", "PyTorch 1.7.1", "[pip3] torch 1.7.1"
         gap = r"(?:[\s_-]*(?:framework|runtime|toolkit|library|compiler)?[\s_-]*(?:version|ver\.?|v)?\s*(?:\([^)]{0,60}\))?\s*(?:==|[:=>]|is|was|@)?\s*['\"(]?\s*v?)"
-        out.append((name, re2.compile(rf"(?i)(?:^|[^\w/.-])(?:{words}){gap}{_NUMBER}")))
+        out.append((name, re2.compile(rf"(?i)(?:^|[^\w/.-])(?P<name>{words}){gap}{_NUMBER}")))
     return tuple(out)
 
 
@@ -51,9 +51,11 @@ def find_versions(title: str, lines: Iterable[Line]) -> dict[str, str]:
         for component, pattern in _version_patterns():
             match = pattern.search(text)
             if match and found.get(component, (0, ""))[0] < priority:
-                version = match.group(match.re.groups) if hasattr(match, "re") else match.group(1)
+                version = str(match.group("v"))
                 if _plausible(component, version):
-                    found[component] = (priority, version)
+                    # "Ubuntu 20.04": of a system the number alone says nothing.
+                    named = f"{match.group('name')} {version}" if component == "os" else version
+                    found[component] = (priority, named)
     return {component: found[component][1] for component, _ in _version_patterns() if component in found}
 
 
@@ -65,6 +67,8 @@ def _plausible(component: str, version: str) -> bool:
         return False
     major = int(match.group(0).split(".")[0])
     needs_dot = component not in ("driver", "gcc", "os", "cuda", "openmpi", "mpi")
+    if component == "cuda" and (major < 5 or version.count(".") > 2):
+        return False  # a cuDNN or driver version beside the word
     return major <= int(limits.get(component, 99)) and ("." in version or not needs_dot)
 
 

@@ -74,7 +74,7 @@ def test_rank_prefixes(line: str, rank: int | None, rest: str) -> None:
 def test_the_forms_example_is_not_the_reporters_version() -> None:
     body = "- OS (e.g., Linux Ubuntu 16.04): Ubuntu 20.04\n- TensorFlow version (e.g. 1.0): 2.3.0\n"
     versions = read_report(Report("x", "", body), TABLE).versions
-    assert versions["os"] == "20.04"
+    assert versions["os"] == "Ubuntu 20.04"
     assert versions["tensorflow"] == "2.3.0"
 
 

@@ -1,0 +1,71 @@
+"""Promises about the house itself: which room may see which, and that the documents are true."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+MAY_SEE = {
+    "embeddings": {"embeddings"},
+    "knowledge": {"knowledge", "embeddings"},
+    "eval": {"eval", "knowledge", "embeddings"},
+    "bot": {"bot", "eval", "knowledge", "embeddings"},
+}
+EDGE_ONLY = {"fastapi", "starlette", "github", "slack_sdk", "psycopg", "procrastinate", "openai", "uvicorn", "typer"}
+
+
+def imported(file: Path) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            found.add(node.module.split(".")[0])
+    return found
+
+
+@pytest.mark.parametrize("room", MAY_SEE)
+def test_arrows_between_rooms_go_one_way(room: str) -> None:
+    for file in (ROOT / room).rglob("*.py"):
+        wrong = (imported(file) & set(MAY_SEE)) - MAY_SEE[room]
+        assert not wrong, f"{file.relative_to(ROOT)} imports {wrong}"
+
+
+@pytest.mark.parametrize("room", ["embeddings", "knowledge", "eval"])
+def test_no_room_but_bot_knows_the_edges(room: str) -> None:
+    for file in (ROOT / room).rglob("*.py"):
+        wrong = imported(file) & EDGE_ONLY
+        assert not wrong, f"{file.relative_to(ROOT)} imports {wrong}"
+
+
+def test_broad_excepts_stand_only_at_the_edges_and_say_so() -> None:
+    marked = [
+        f"{file.relative_to(ROOT)}:{number}"
+        for room in MAY_SEE
+        for file in (ROOT / room).rglob("*.py")
+        for number, line in enumerate(file.read_text("utf-8").splitlines(), start=1)
+        if re.search(r"except (?:Base)?Exception\b|except:\s*$", line)
+    ]
+    inside = [place for place in marked if not place.startswith("bot/") and "diagnostics/runtime" not in place]
+    assert not inside, inside
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    for document in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text("utf-8")):
+            assert (document.parent / target).exists(), f"{document.name} links to {target}"
+
+
+def test_figures_in_the_readme_are_those_of_the_data() -> None:
+    from knowledge.cases import load_cases
+    from knowledge.signatures import load_signatures
+    from knowledge.versions import load_facts
+
+    text = (ROOT / "README.md").read_text("utf-8")
+    human = sum(case.label_source.startswith("human") for case in load_cases())
+    for figure in (f"{len(load_signatures())} error signatures", f"{len(load_facts())} version facts", f"{human} cases"):
+        assert figure in text
