@@ -63,7 +63,8 @@ class CachingEncoder:
 
 def _read(file: Path, dims: int) -> dict[str, Floats]:
     try:
-        with np.load(file, allow_pickle=False) as arrays:
+        # Opened here: numpy leaves a file that it cannot read open.
+        with file.open("rb") as raw, np.load(raw, allow_pickle=False) as arrays:
             keys, vectors = arrays["keys"].tolist(), arrays["vectors"]
     except (OSError, KeyError, ValueError, zipfile.BadZipFile):
         return {}

@@ -13,17 +13,11 @@ from eval.svg import Plot, element
 def risk_coverage(axes: Mapping[str, AxisSummary]) -> Markup:
     """Share wrong among the most confident, per system; the first system's own threshold is marked."""
     lead = next(iter(axes.values()))
-    curves = {
-        name: _smooth(axis)
-        for name, axis in axes.items()
-        if axis.risk and axis.figures["aurc"].value is not None
-    }
-    highest = max((risk for curve in curves.values() for share, risk in curve if share >= 0.1), default=1.0)
+    ranked = {name: axis for name, axis in axes.items() if axis.risk and (axis is lead or _orders(axis))}
+    curves = {name: (list(axes).index(name), _smooth(axis)) for name, axis in ranked.items()}
+    highest = max((risk for _, curve in curves.values() for _, risk in curve), default=1.0)
     plot = Plot("coverage (most confident first)", "share wrong", y_to=_up(highest))
-    inside = [
-        plot.line(curve, f"curve s{min(at, 5)}")
-        for at, (name, curve) in reversed(list(enumerate(curves.items())))
-    ]
+    inside = [plot.line(curve, f"curve s{min(at, 5)}") for at, curve in reversed(curves.values())]
     coverage, precision = lead.figures["coverage"].value, lead.figures["precision"].value
     if coverage and precision is not None:
         x, y = plot.x(coverage), plot.y(1 - precision)
@@ -38,6 +32,11 @@ def risk_coverage(axes: Mapping[str, AxisSummary]) -> Markup:
     return plot.drawn(f"Risk-coverage curve of {lead.axis}", *inside)
 
 
+def _orders(axis: AxisSummary) -> bool:
+    """Whether its confidences tell cases apart: a curve of one confidence for all is an accident of their order."""
+    return axis.figures["aurc"].value is not None and len(axis.bins) > 2
+
+
 def _smooth(axis: AxisSummary) -> list[tuple[float, float]]:
     """The curve without its first few cases, where one error is a cliff; at most some 200 points."""
     start = min(len(axis.risk) - 1, max(4, len(axis.risk) // 25))
@@ -46,7 +45,8 @@ def _smooth(axis: AxisSummary) -> list[tuple[float, float]]:
 
 
 def _up(share: float) -> float:
-    return min(1.0, max(0.1, -(-share * 10 // 1) / 10))
+    """The least top of a scale whose fifths are round."""
+    return next((top for top in (0.1, 0.2, 0.25, 0.5, 0.75) if share <= top), 1.0)
 
 
 def reliability(axis: AxisSummary) -> Markup:

@@ -99,7 +99,15 @@ def _classes(cases: Sequence[CasePrediction], axis: str) -> tuple[str, ...]:
     seen = {id for case in cases for id in case.labels[axis]} | {
         id for case in cases for id, _ in case.axes[axis].ranking
     }
-    return tuple(sorted(seen, key=lambda id: [(len(p), p) if p.isdigit() else (0, p) for p in id.split(".")]))
+    return tuple(sorted(seen, key=_natural))
+
+
+def _natural(id: str) -> list[tuple[int, int, str]]:
+    """Numbers by size, words before them, "other" behind all."""
+    return [
+        (1, int(part), "") if part.isdigit() else (2 if part == "other" else 0, 0, part)
+        for part in id.split(".")
+    ]
 
 
 def _place(ranking: Sequence[tuple[str, float]], right: set[str]) -> int:

@@ -66,9 +66,9 @@ class Plot:
             share = self._y_to * step / 5
             at = self.y(share)
             out.append(element("line", x1=self.left, x2=high, y1=at, y2=at, class_="grid"))
-            out.append(element("text", f"{share:.1f}", x=self.left - 7, y=at + 4, class_="tick end"))
+            out.append(element("text", f"{share:.2g}", x=self.left - 7, y=at + 4, class_="tick end"))
             across = self._x_from + (1 - self._x_from) * step / 5
-            out.append(element("text", f"{across:.1f}", x=self.x(across), y=low + 16, class_="tick mid"))
+            out.append(element("text", f"{across:.2g}", x=self.x(across), y=low + 16, class_="tick mid"))
         middle = (self.left + high) / 2
         out.append(element("text", self._titles[0], x=middle, y=self.height - 8, class_="axis mid"))
         turn = f"rotate(-90 12 {(low + self.top) / 2:.1f})"
