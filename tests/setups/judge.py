@@ -13,11 +13,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from knowledge.diagnostics import ProbeResult, Update, compose_script, parse_result, update
-from tests.setups import launch_setups, limit_setups, network_setups, software_setups, training_setups
+from tests.setups import (
+    heldout_setups,
+    launch_setups,
+    limit_setups,
+    network_setups,
+    software_setups,
+    training_setups,
+)
 from tests.setups.model import SETUPS, Run, Setup
 
 __all__ = ["SETUPS", "Priors", "Verdict", "judge"]
-MODULES = (network_setups, launch_setups, software_setups, limit_setups, training_setups)
+MODULES = (network_setups, launch_setups, software_setups, limit_setups, training_setups, heldout_setups)
 NO_ROOM_LIMIT = 1_000_000
 """Characters: the script that the command line writes; a comment has room for fewer probes."""
 CLEAR = 0.5

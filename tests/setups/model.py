@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 PYTHON = os.environ.get("DISTRIAGE_TORCH_PYTHON", sys.executable)
@@ -54,9 +55,12 @@ class Setup:
     make: Make
     framework: str | None = "pytorch"
     needs: tuple[str, ...] = ()
-    """Commands, or `torch`, `root`."""
+    """Commands, or `root`, `torch` (DISTRIAGE_TORCH_PYTHON), `py-spy` (DISTRIAGE_PYSPY: its folder),
+    `cgroup-memory`."""
     report: str = "It hangs at start."
     """All that the reporter says."""
+    held_out: bool = False
+    """Written after the likelihoods were fixed."""
 
     def missing(self) -> list[str]:
         """Needs that this machine does not meet."""
@@ -69,6 +73,8 @@ def met(need: str) -> bool:
         return os.geteuid() == 0
     if need == "torch":
         return "DISTRIAGE_TORCH_PYTHON" in os.environ
+    if need == "py-spy":
+        return "DISTRIAGE_PYSPY" in os.environ
     if need == "cgroup-memory":
         return os.access("/sys/fs/cgroup/memory", os.W_OK)
     return shutil.which(need, path=f"{BASE_PATH}:{os.environ['PATH']}") is not None
@@ -86,6 +92,7 @@ def setup(
     framework: str | None = "pytorch",
     needs: tuple[str, ...] = (),
     report: str = "It hangs at start.",
+    held_out: bool = False,
 ) -> Callable[[Callable[[Path], Iterator[list[Run]]]], Make]:
     """Register a generator function `(folder) -> yields runs` as a set-up; `finds` holds "probe:outcome"
     names."""
@@ -93,10 +100,13 @@ def setup(
     def register(function: Callable[[Path], Iterator[list[Run]]]) -> Make:
         make = contextmanager(function)
         pairs = frozenset((probe, outcome) for probe, _, outcome in (name.partition(":") for name in finds))
-        SETUPS.append(Setup(id, text, cause, pairs, make, framework, needs, report))
+        SETUPS.append(Setup(id, text, cause, pairs, make, framework, needs, report, held_out))
         return make
 
     return register
+
+
+heldout = partial(setup, held_out=True)
 
 
 def ranks(world: int, port: int, address: str = "127.0.0.1", **more: str) -> list[Run]:

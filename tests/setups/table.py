@@ -56,6 +56,24 @@ def share(name: str, right: int, of: int) -> str:
     return f"- {name}: {right} of {of} = {right / of:.2f} (95 % interval {low:.2f} to {high:.2f})"
 
 
+def summarise(name: str, verdicts: Sequence[tuple[Verdict, Verdict]]) -> None:
+    """The shares over one kind of set-ups."""
+    if not verdicts:
+        return
+    of = len(verdicts)
+    print(f"\nSet-ups {name}:\n")
+    print(share("top-1 before", sum(one.before == one.setup.cause for one, _ in verdicts), of))
+    print(share("a probe found what is broken", sum(one.seen for one, _ in verdicts), of))
+    print(share("top-1 after, command line's script", sum(one.right for one, _ in verdicts), of))
+    print(
+        share(
+            "top-1 after, a comment's scripts, two rounds at most",
+            sum(small.right for _, small in verdicts),
+            of,
+        )
+    )
+
+
 def main(names: Sequence[str]) -> int:
     """Judge every set-up that this machine can make; 1 when one of the named does not exist."""
     wanted = [one for one in SETUPS if not names or one.id in names]
@@ -72,18 +90,10 @@ def main(names: Sequence[str]) -> int:
         pair = (judge(one, priors, NO_ROOM_LIMIT), judge(one, priors, LARGEST, rounds=2))
         verdicts.append(pair)
         print(row(*pair), flush=True)
-    if verdicts:
-        of = len(verdicts)
-        print()
-        print(share("top-1 before", sum(one.before == one.setup.cause for one, _ in verdicts), of))
-        print(share("a probe found what is broken", sum(one.seen for one, _ in verdicts), of))
-        print(share("top-1 after, command line's script", sum(one.right for one, _ in verdicts), of))
-        print(
-            share(
-                "top-1 after, scripts in a comment's room, two rounds at most",
-                sum(small.right for _, small in verdicts),
-                of,
-            )
+    for held_out in (False, True):
+        summarise(
+            "held out" if held_out else "worked on",
+            [pair for pair in verdicts if pair[0].setup.held_out == held_out],
         )
     return 0 if wanted else 1
 

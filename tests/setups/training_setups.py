@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
 from collections.abc import Iterator
@@ -112,6 +113,23 @@ def unequal_batches(folder: Path) -> Iterator[list[Run]]:
 def collective_on_one_rank(folder: Path) -> Iterator[list[Run]]:
     with ExitStack() as stack:
         yield job(stack, folder, RANK_BRANCH)
+
+
+@setup(
+    "diverged-ranks",
+    "the same job, its code out of sight, and py-spy installed",
+    "divergent_ranks",
+    ["stacks:different_places"],
+    needs=("torch", "py-spy"),
+    report="It hangs during training.",
+)
+def diverged_ranks(folder: Path) -> Iterator[list[Run]]:
+    hidden = folder / "hidden"
+    hidden.mkdir()
+    with ExitStack() as stack:
+        runs = job(stack, hidden, RANK_BRANCH)
+        path = f"{os.environ['DISTRIAGE_PYSPY']}:{Path(PYTHON).parent}:/usr/bin:/bin"
+        yield [Run({**run.env, "PATH": path}) for run in runs]
 
 
 @setup(
