@@ -62,6 +62,11 @@ class TwoReaders:
             self._metrics.observe(triage.second_reading)
         return triage
 
+    def close(self) -> None:
+        """End the processes that ask; the local core is left to its owner."""
+        if isinstance(self._second, TriagePool):
+            self._second.close()
+
     def _with_second(self, report: Report) -> Triage | None:
         if not self._slots.acquire(timeout=MAX_WAIT - self._config.timeout):
             return None

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import threading
 import time
+from pathlib import Path
 
+import pytest
 from prometheus_client import CollectorRegistry
 
 from bot.llm.config import LlmConfig
 from bot.llm.metrics import LlmMetrics
-from bot.llm.service_core import TwoReaders
+from bot.llm.service_core import TwoReaders, with_second_reader
+from bot.settings import load_settings
 from bot.triage_process import CoreFailed
+from knowledge.engine import Knowledge
 from knowledge.report import Report
 from knowledge.triage import SecondReading, Triage
 from tests.bot.fake_core import FakeCore, a_triage
+from tests.bot.llm.fake_server import FakeLlm
+from tests.bot.llm.second_readers import sensible
+from tests.conftest import CACHE
 
 REPORT = Report("acme/train#1", "Hang", "It hangs.")
 CONFIG = LlmConfig("http://x", "m", concurrency=1, timeout=19.7)
@@ -76,3 +83,28 @@ def test_metrics_tell_outcomes_tokens_cost_and_time() -> None:
     assert value("distriage_llm_tokens_total", {"direction": "in"}) == 10
     assert value("distriage_llm_cost_dollars_total") == 0.25
     assert value("distriage_llm_seconds_count") == 2
+
+
+def test_a_process_of_its_own_asks_and_answers(
+    llm: FakeLlm, config: LlmConfig, knowledge: Knowledge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The whole way of the service: settings of the environment, child process, socket, triage as JSON."""
+    (tmp_path / "cache").mkdir()
+    for name in ("model", "index"):  # made by the fixture `knowledge`
+        (tmp_path / "cache" / name).symlink_to(CACHE / name)
+    llm.brain = sensible
+    monkeypatch.setenv("DISTRIAGE_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("DISTRIAGE_LLM_BASE_URL", config.base_url)
+    monkeypatch.setenv("DISTRIAGE_LLM_MODEL", config.model)
+    monkeypatch.setenv("DISTRIAGE_LLM_CONCURRENCY", "1")
+    local = FakeCore()
+    both = with_second_reader(local, load_settings())
+    assert isinstance(both, TwoReaders)
+    try:
+        answer = both.triage(REPORT)
+    finally:
+        both.close()
+    assert answer.second_reading is not None
+    assert answer.second_reading.duties == ["reader", "adjudicator"]
+    assert local.calls == 0
+    assert len(llm.requests) == 2
