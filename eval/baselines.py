@@ -15,12 +15,12 @@ import numpy.typing as npt
 from eval.protocol import SCORED, Opinion, TrainingSet, Verdict
 from knowledge.errors import UserError
 from knowledge.judging.axes import Judged, axis_ids, labels_of
-from knowledge.judging.blocks import Weighting, kernel
+from knowledge.judging.blocks import Weighting, gram_of
 from knowledge.judging.calibrate import answer_set_size, combine, fit_mass, fit_threshold, fit_weights
 from knowledge.judging.features import Features
 from knowledge.judging.learner import PENALTY, TARGET_COVERAGE, TARGET_PRECISION
 from knowledge.judging.retrieve import CaseIndex
-from knowledge.judging.ridge import fit_ridge
+from knowledge.judging.ridge import fit_ridge, invert
 from knowledge.taxonomy import Taxonomy
 from knowledge.training.items import Prepared, index_of
 from knowledge.triage import CaseLabels
@@ -115,7 +115,7 @@ class Ridge:
             items = [train.learn[row] for row in rows]
             weights = np.array([item.record.weight for item in items])
             groups = [item.record.group for item in items]
-            fit = fit_ridge(gram[np.ix_(rows, rows)], targets, weights, groups, PENALTY[axis])
+            fit = fit_ridge(invert(gram[np.ix_(rows, rows)], weights, PENALTY), targets, weights, groups)
             closely = [at for at, item in enumerate(items) if item.record.calibrates]
             scale, threshold, mass = _calibrated(
                 axis, ids, fit.held_out[closely], (targets[closely] > 0).astype(float)
@@ -138,7 +138,7 @@ class Ridge:
         return replace(item.features, vectors=np.zeros(1, np.float32))
 
     def _gram(self, features: Sequence[Features]) -> Array:
-        return kernel(features, self._weighting, () if self._view == "vectors" else ("words",))
+        return gram_of(features, self._weighting, self._view)
 
 
 class Nearest:

@@ -12,6 +12,7 @@ from knowledge.judging.features import CUE_BUCKETS, FORM_BUCKETS, WORD_BUCKETS, 
 
 SPARSE: Mapping[str, int] = {"words": WORD_BUCKETS, "cues": CUE_BUCKETS, "form": FORM_BUCKETS}
 """Hashed blocks and their number of buckets."""
+Gram = npt.NDArray[np.float64]
 RARE = 3
 """A feature of fewer training reports than this is noise and would bloat the weights."""
 
@@ -48,19 +49,23 @@ def _block(item: Features, name: str) -> Sparse:
     return block
 
 
-def kernel(items: Sequence[Features], weighting: Weighting, names: Sequence[str]) -> npt.NDArray[np.float64]:
-    """Sum over the named blocks of the cosine between items: float64 (n, n); the vectors always take part."""
-    vectors = np.stack([item.vectors for item in items])
-    total = (vectors @ vectors.T).astype(np.float64)
-    for name in names:
-        total += _sparse_gram([weighting.unit(item, name) for item in items], SPARSE[name])
-    return total
+def gram_of(items: Sequence[Features], weighting: Weighting, name: str) -> Gram:
+    """Cosines between items in one block ("vectors": the sum over both views): float64 (n, n)."""
+    if name == "vectors":
+        vectors = np.stack([item.vectors for item in items])
+        return np.asarray(vectors @ vectors.T, np.float64)
+    rows = [weighting.unit(item, name) for item in items]
+    # Most buckets are empty or too rare to count; only the used ones get a column.
+    column = np.full(SPARSE[name], -1, np.int64)
+    used = np.flatnonzero(weighting.idf[name])
+    column[used] = np.arange(len(used))
+    return _sparse_gram([Sparse(column[row.index].astype(np.int32), row.weight) for row in rows], len(used))
 
 
-def _sparse_gram(rows: Sequence[Sparse], buckets: int, step: int = 4096) -> npt.NDArray[np.float64]:
-    """Gram matrix of sparse rows, a slice of the buckets at a time so that no dense copy of all is needed."""
+def _sparse_gram(rows: Sequence[Sparse], width: int, step: int = 4096) -> Gram:
+    """Gram matrix of sparse rows, a slice of the columns at a time so that no dense copy of all is needed."""
     gram = np.zeros((len(rows), len(rows)))
-    for start in range(0, buckets, step):
+    for start in range(0, width, step):
         dense = np.zeros((len(rows), step), np.float32)
         for number, row in enumerate(rows):
             low, high = np.searchsorted(row.index, (start, start + step))

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from knowledge.judging.axes import COUPLED, JUDGED, Judged, axis_ids
-from knowledge.judging.blocks import SPARSE, Weighting, kernel
+from knowledge.judging.blocks import SPARSE, Weighting, gram_of
 from knowledge.judging.calibrate import Calibration, combine, fit_mass, fit_threshold, fit_weights
 from knowledge.judging.features import Features, Floats
 from knowledge.judging.judge import AxisHead, Judge, sources
-from knowledge.judging.ridge import RidgeFit, fit_ridge
+from knowledge.judging.ridge import RidgeFit, fit_ridge, invert
 from knowledge.taxonomy import Taxonomy
 
 Array = npt.NDArray[np.float64]
@@ -30,17 +30,11 @@ TARGET_PRECISION: Mapping[Judged, float] = {
 """What share of claimed answers should be right; below it the answer is "cannot tell"."""
 TARGET_COVERAGE = 0.90
 """Share of cases whose answer set should hold a right id."""
-PENALTY: Mapping[Judged, float] = {
-    "type": 0.5,
-    "distributed": 1.5,
-    "stage": 1.0,
-    "symptom": 0.7,
-    "cause": 2.0,
-    "fix": 2.0,
-    "topic": 1.0,
-}
+PENALTY = 1.0
+"""Ridge penalty of every axis; figures change little between a third and twice of it (docs/evaluation.md)."""
 BLOCKS: Mapping[Judged, tuple[str, ...]] = {
-    axis: (("form", "words", "cues") if axis == "type" else ("words", "cues")) for axis in JUDGED
+    axis: (("vectors", "words", "cues", "form") if axis == "type" else ("vectors", "words", "cues"))
+    for axis in JUDGED
 }
 START: Mapping[Judged, tuple[float, ...]] = {
     "type": (8.0,),
@@ -74,43 +68,80 @@ class TrainingItem:
 def learn(items: Sequence[TrainingItem], taxonomy: Taxonomy) -> Judge:
     """Fit every axis; deterministic. Axes are fitted in an order such that the coupled ones find their input."""
     weighting = Weighting.of([item.features for item in items])
-    grams: dict[tuple[str, ...], Array] = {}
+    grams = _Grams(items, weighting)
     heads: dict[Judged, AxisHead] = {}
     held: dict[Judged, Array] = {}
     for axis in COUPLED:
         ids = axis_ids(taxonomy, axis)
-        rows = [n for n, item in enumerate(items) if item.labels.get(axis)]
-        if BLOCKS[axis] not in grams:
-            grams[BLOCKS[axis]] = kernel([item.features for item in items], weighting, BLOCKS[axis])
-        fit = _fit(items, rows, ids, axis, grams[BLOCKS[axis]])
+        rows = np.array([n for n, item in enumerate(items) if item.labels.get(axis)])
+        labelled = [items[n] for n in rows]
+        weights = np.array([item.weight for item in labelled])
+        inverse = grams.inverse(BLOCKS[axis], rows, weights)
+        fit = fit_ridge(inverse, _targets(labelled, ids, axis), weights, [item.group for item in labelled])
+        # Whoever calibrates another axis needs this one's score, too, labelled on it or not.
         full = np.tile(fit.prior, (len(items), 1))
         others = np.setdiff1d(np.arange(len(items)), rows)
-        full[others] += grams[BLOCKS[axis]][np.ix_(others, np.asarray(rows))] @ fit.alpha
+        full[others] += grams.total(BLOCKS[axis])[np.ix_(others, rows)] @ fit.alpha
         full[rows] = fit.held_out
         held[axis] = full
-        weights = _weights([items[n].features for n in rows], weighting, BLOCKS[axis], fit)
-        heads[axis] = AxisHead(ids, fit.prior.astype(np.float32), weights, Calibration(START[axis], 0.0, 1.0))
-    probabilities: dict[Judged, Array] = {}
-    stage_scores = held["stage"]
+        primal = _weights([item.features for item in labelled], weighting, BLOCKS[axis], fit)
+        heads[axis] = AxisHead(ids, fit.prior.astype(np.float32), primal, Calibration(START[axis], 0.0, 1.0))
+    return Judge(weighting, _calibrated(items, heads, held, taxonomy), taxonomy)
+
+
+def _calibrated(
+    items: Sequence[TrainingItem],
+    heads: Mapping[Judged, AxisHead],
+    held: Mapping[Judged, Array],
+    taxonomy: Taxonomy,
+) -> dict[Judged, AxisHead]:
+    """The heads with weights of their score sources, thresholds and answer-set mass, from held-out scores."""
+    out: dict[Judged, AxisHead] = {}
+    symptom: Array | None = None
     for axis in COUPLED:
-        votes = _votes(items, axis, len(heads[axis].ids))
-        inputs = sources(axis, held[axis], votes, stage_scores, probabilities.get("symptom"), taxonomy)
-        calibration, probabilities[axis] = _calibrate(items, axis, heads[axis].ids, inputs)
-        heads[axis] = AxisHead(heads[axis].ids, heads[axis].prior, heads[axis].weights, calibration)
-    return Judge(weighting, heads, taxonomy)
+        head = heads[axis]
+        votes = _votes(items, axis, len(head.ids))
+        inputs = sources(axis, held[axis], votes, held["stage"], symptom, taxonomy)
+        calibration, p = _calibrate(items, axis, head.ids, inputs)
+        symptom = p if axis == "symptom" else symptom
+        out[axis] = AxisHead(head.ids, head.prior, head.weights, calibration)
+    return out
 
 
-def _fit(
-    items: Sequence[TrainingItem], rows: list[int], ids: tuple[str, ...], axis: Judged, gram: Array
-) -> RidgeFit:
-    targets = np.zeros((len(rows), len(ids)))
-    for at, n in enumerate(rows):
-        labels = items[n].labels[axis]
-        for label in labels:
-            targets[at, ids.index(label)] = 1 / len(labels)
-    weights = np.array([items[n].weight for n in rows])
-    groups = [items[n].group for n in rows]
-    return fit_ridge(gram[np.ix_(rows, rows)], targets, weights, groups, PENALTY[axis])
+class _Grams:
+    """Gram matrices of blocks, their sums, and inverses, each computed once: axes share them."""
+
+    def __init__(self, items: Sequence[TrainingItem], weighting: Weighting) -> None:
+        self._features = [item.features for item in items]
+        self._weighting = weighting
+        self._blocks: dict[str, Array] = {}
+        self._totals: dict[tuple[str, ...], Array] = {}
+        self._inverses: dict[tuple[tuple[str, ...], bytes], Array] = {}
+
+    def total(self, blocks: tuple[str, ...]) -> Array:
+        """Sum of the blocks' Gram matrices over all items."""
+        for name in blocks:
+            if name not in self._blocks:
+                self._blocks[name] = gram_of(self._features, self._weighting, name)
+        if blocks not in self._totals:
+            self._totals[blocks] = np.asarray(sum(self._blocks[name] for name in blocks))
+        return self._totals[blocks]
+
+    def inverse(self, blocks: tuple[str, ...], rows: npt.NDArray[np.int64], weights: Array) -> Array:
+        """Inverse of the regularised Gram matrix of these rows."""
+        key = (blocks, rows.tobytes())
+        if key not in self._inverses:
+            self._inverses[key] = invert(self.total(blocks)[np.ix_(rows, rows)], weights, PENALTY)
+        return self._inverses[key]
+
+
+def _targets(items: Sequence[TrainingItem], ids: tuple[str, ...], axis: Judged) -> Array:
+    """One row an item: its labels share a weight of one."""
+    targets = np.zeros((len(items), len(ids)))
+    for row, item in enumerate(items):
+        for label in item.labels[axis]:
+            targets[row, ids.index(label)] = 1 / len(item.labels[axis])
+    return targets
 
 
 def _weights(
@@ -120,6 +151,8 @@ def _weights(
     alpha = fit.alpha.astype(np.float32)
     out: dict[str, Floats] = {"vectors": np.stack([f.vectors for f in features]).T @ alpha}
     for name in blocks:
+        if name == "vectors":
+            continue
         block = np.zeros((SPARSE[name], alpha.shape[1]), np.float32)
         for row, item in zip(alpha, features, strict=True):
             unit = weighting.unit(item, name)

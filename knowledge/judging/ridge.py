@@ -24,14 +24,18 @@ class RidgeFit:
     held_out: Array
 
 
-def fit_ridge(gram: Array, targets: Array, weights: Array, groups: Sequence[str], penalty: float) -> RidgeFit:
+def invert(gram: Array, weights: Array, penalty: float) -> Array:
+    """Inverse of the regularised Gram matrix; axes with the same rows share it, since it is the costly part."""
+    return np.asarray(np.linalg.inv(gram + penalty * np.diag(1.0 / weights)), np.float64)
+
+
+def fit_ridge(inverse: Array, targets: Array, weights: Array, groups: Sequence[str]) -> RidgeFit:
     """Fit scores = prior + gram @ alpha; rows of `targets` (n, classes) sum to 1, `weights` (n,) are positive.
 
     Leaving a group out changes its residuals to inv(C_gg) @ alpha_g with C the inverse of the regularised Gram
     matrix (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, section 5.4.2).
     """
     prior = (targets * weights[:, None]).sum(axis=0) / weights.sum()
-    inverse = np.linalg.inv(gram + penalty * np.diag(1.0 / weights))
     alpha = inverse @ (targets - prior)
     held_out = np.empty_like(targets)
     members: dict[str, list[int]] = {}

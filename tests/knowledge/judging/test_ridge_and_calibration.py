@@ -5,8 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from knowledge.judging.calibrate import answer_set_size, combine, fit_mass, fit_threshold, fit_weights, softmax
-from knowledge.judging.ridge import fit_ridge
+from knowledge.judging.calibrate import (
+    answer_set_size,
+    combine,
+    fit_mass,
+    fit_threshold,
+    fit_weights,
+    softmax,
+)
+from knowledge.judging.ridge import fit_ridge, invert
 
 RNG = np.random.default_rng(5)
 
@@ -19,7 +26,7 @@ def problem(n: int = 40, classes: int = 4) -> tuple[np.ndarray, np.ndarray, np.n
 
 def test_held_out_scores_equal_refitting_without_the_group() -> None:
     gram, targets, weights, groups = problem()
-    fit = fit_ridge(gram, targets, weights, groups, 0.7)
+    fit = fit_ridge(invert(gram, weights, 0.7), targets, weights, groups)
     out = [i for i, g in enumerate(groups) if g == "g3"]
     rest = [i for i in range(len(groups)) if i not in out]
     regularised = gram[np.ix_(rest, rest)] + 0.7 * np.diag(1 / weights[rest])
