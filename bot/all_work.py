@@ -6,6 +6,8 @@ from dataclasses import replace
 
 from bot.core import NamedCore
 from bot.github_work import ENGINE, make_app, work_of
+from bot.llm.metrics import LlmMetrics
+from bot.llm.service_core import with_second_reader
 from bot.service import Service, Work
 from bot.slack.compose import slack_ports
 from bot.slack.handler import slack_handler
@@ -15,7 +17,8 @@ from knowledge.taxonomy import load_taxonomy
 
 def all_work(service: Service) -> Work:
     """Handlers and chores by the settings; the engine runs in processes of its own."""
-    source = TriagePool(ENGINE, service.settings.triage_processes)
+    local = TriagePool(ENGINE, service.settings.triage_processes)
+    source = with_second_reader(local, service.settings, LlmMetrics(service.metrics.registry))
     return with_slack(service, work_of(service, make_app(service.settings), source), source)
 
 

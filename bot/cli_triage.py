@@ -43,6 +43,10 @@ def triage_command(
     result: Annotated[
         Path | None, typer.Option(help="What the diagnostics script printed (a file); moves the causes.")
     ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Print what would be sent to the configured LLM, and send nothing."),
+    ] = False,
 ) -> None:
     """Triage failure reports: what failed, why, what resolved such cases, what to run next."""
     batches = [path for path in reports if is_batch(path)]
@@ -57,6 +61,9 @@ def triage_command(
         return
     values = [read_input(path) for path in reports]
     knowledge = _knowledge()
+    if dry_run:
+        _print_requests(values, knowledge)
+        return
     for report in values:
         triage = _triage_with(report, knowledge, top, result)
         if out_script:
@@ -76,15 +83,31 @@ def _knowledge() -> Knowledge:
 
 
 def _triage_with(report: Report, knowledge: Knowledge, top: int, result: Path | None) -> Triage:
+    from bot.llm.build import open_second_reader
+    from bot.settings import load_settings
     from knowledge.engine import triage, triage_with_result
 
     if result is None:
-        return triage(report, knowledge, top=top)
+        with open_second_reader(load_settings()) as reader:
+            return (
+                reader.triage(report, knowledge, top).triage if reader else triage(report, knowledge, top=top)
+            )
     try:
         text = result.read_text("utf-8", "replace")
     except OSError as error:
         raise InputError(f"{result} cannot be read: {error.strerror}.", "Check the path.") from error
     return triage_with_result(report, text, knowledge, top=top)
+
+
+def _print_requests(reports: list[Report], knowledge: Knowledge) -> None:
+    from bot.llm.config import llm_config
+    from bot.llm.dry_run import dry_run
+    from bot.settings import load_settings
+
+    config = llm_config(load_settings())
+    if config is None:
+        raise UserError("No LLM is configured.", "Set DISTRIAGE_LLM_BASE_URL and DISTRIAGE_LLM_MODEL.")
+    print(json.dumps([dry_run(report, knowledge, config) for report in reports], indent=2))
 
 
 def _show(

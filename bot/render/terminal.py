@@ -27,6 +27,7 @@ def print_triage(
     console.print(Text(headline(triage, taxonomy), style="bold"))
     for title, part in (
         ("Judgement", _axes(triage, taxonomy)),
+        ("Second reader", _second(triage)),
         ("Evidence", _evidence(triage)),
         ("Measured on the reporter's machines", _measured(triage)),
         ("What resolved such cases", _fixes(triage)),
@@ -92,6 +93,18 @@ def _evidence(triage: Triage) -> RenderableType | None:
         )
     parts += [Text(f"note: {note}", style="yellow") for note in evidence.notes]
     return Group(*parts) if parts else None
+
+
+def _second(triage: Triage) -> RenderableType | None:
+    second = triage.second_reading
+    if second is None:
+        return None
+    said = (
+        f"{second.model} was heard" if second.used else f"the local answer stands: {second.fallback_reason}"
+    )
+    return Text(
+        f"{said}; {second.tokens_in + second.tokens_out} tokens" + (f". {second.why}" if second.why else "")
+    )
 
 
 def _measured(triage: Triage) -> RenderableType | None:

@@ -59,11 +59,11 @@ class Line:
 
 def clean_text(text: str) -> str:
     """Drop escape sequences, control and invisible characters; the number of newlines stays."""
-    text = text.replace("\r\n", "\n")
+    # A lone surrogate (from broken JSON) has no UTF-8 form: RE2 and every encoder after it would refuse the text.
+    text = text.encode("utf-8", "replace").decode("utf-8").replace("\r\n", "\n")
     if "\x1b" in text:
         text = _ANSI.sub("", text)
-    # Lone surrogates (from broken JSON) cannot be encoded and would fail far from here.
-    return text.translate(_INVISIBLE).encode("utf-8", "replace").decode("utf-8")
+    return text.translate(_INVISIBLE)
 
 
 def split_lines(text: str) -> list[str]:

@@ -43,7 +43,9 @@ def test_a_plain_out_of_memory_is_recognised(knowledge: Knowledge) -> None:
 
 
 def test_a_question_gets_its_topic_and_no_diagnosis(knowledge: Knowledge) -> None:
-    value = of("How can I use Horovod with gradient accumulation?", "Is there an example for this?", knowledge)
+    value = of(
+        "How can I use Horovod with gradient accumulation?", "Is there an example for this?", knowledge
+    )
     assert value.type.top == "howto"
     assert value.advice.topic is not None
     assert not value.advice.fixes

@@ -48,7 +48,9 @@ def test_a_fence_that_is_never_closed_runs_to_the_end() -> None:
 
 
 def test_template_lines_and_comments_are_the_projects_words() -> None:
-    body = "<!-- please fill in -->\n- [x] I have searched\n**To Reproduce**\nSteps to reproduce the behavior:\n"
+    body = (
+        "<!-- please fill in -->\n- [x] I have searched\n**To Reproduce**\nSteps to reproduce the behavior:\n"
+    )
     assert Kind.PROSE not in kinds(body)
 
 
@@ -68,4 +70,4 @@ def test_invisible_characters_and_colours_are_dropped() -> None:
 
 
 def test_a_lone_surrogate_does_not_survive() -> None:
-    clean_text("a\ud800b").encode("utf-8")
+    assert clean_text("\x1b[31ma\ud800b").encode("utf-8") == b"a?b"

@@ -23,7 +23,13 @@ def test_the_example_gives_up_its_facts() -> None:
     assert reading.launcher == "mpirun"
     assert reading.world_size == 8
     assert reading.ranks == (0, 4)
-    expected = {"torch": "1.13.1+cu117", "horovod": "0.26.1", "nccl": "2.14.3", "python": "3.8.16", "cuda": "11.7"}
+    expected = {
+        "torch": "1.13.1+cu117",
+        "horovod": "0.26.1",
+        "nccl": "2.14.3",
+        "python": "3.8.16",
+        "cuda": "11.7",
+    }
     assert expected.items() <= reading.versions.items()
     assert "hf_" not in reading.report.body
     assert "jdoe" not in reading.report.body
@@ -44,7 +50,9 @@ def test_the_first_cause_stands_before_the_cascade() -> None:
     first = reading.decisive[0]
     assert "out of memory" in first.text
     assert (first.role, first.rank, first.number) == ("root", 2, 3)
-    assert all(d.role == "consequence" for d in reading.decisive if "aborted" in d.text or "shut down" in d.text)
+    assert all(
+        d.role == "consequence" for d in reading.decisive if "aborted" in d.text or "shut down" in d.text
+    )
 
 
 def test_of_chained_exceptions_the_inner_one_is_the_cause() -> None:
