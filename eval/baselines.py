@@ -6,7 +6,7 @@ All but the first are calibrated like the judge, so that a difference is one of 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -18,7 +18,7 @@ from knowledge.judging.axes import Judged, axis_ids, labels_of
 from knowledge.judging.blocks import Weighting, gram_of
 from knowledge.judging.calibrate import answer_set_size, combine, fit_mass, fit_threshold, fit_weights
 from knowledge.judging.features import Features
-from knowledge.judging.learner import PENALTY, TARGET_COVERAGE, TARGET_PRECISION
+from knowledge.judging.learner import TARGET_COVERAGE, TARGET_PRECISION
 from knowledge.judging.retrieve import CaseIndex
 from knowledge.judging.ridge import fit_ridge, invert
 from knowledge.taxonomy import Taxonomy
@@ -28,6 +28,8 @@ from knowledge.triage import CaseLabels
 Array = npt.NDArray[np.float64]
 Blocks = Literal["words", "vectors"]
 NEAREST = 12
+_PENALTY = 1.0
+"""As usual for kernels of unit diagonal; not searched."""
 
 
 def _targets(items: Sequence[Prepared], axis: Judged, taxonomy: Taxonomy) -> tuple[list[int], Array]:
@@ -106,7 +108,7 @@ class Ridge:
 
     def fit(self, train: TrainingSet) -> None:
         """Fit every axis on the training set."""
-        self._train = [self._seen(item) for item in train.learn]
+        self._train = [item.features for item in train.learn]
         self._weighting = Weighting.of(self._train)
         gram = self._gram(self._train)
         for axis in SCORED:
@@ -115,7 +117,7 @@ class Ridge:
             items = [train.learn[row] for row in rows]
             weights = np.array([item.record.weight for item in items])
             groups = [item.record.group for item in items]
-            fit = fit_ridge(invert(gram[np.ix_(rows, rows)], weights, PENALTY), targets, weights, groups)
+            fit = fit_ridge(invert(gram[np.ix_(rows, rows)], weights, _PENALTY), targets, weights, groups)
             closely = [at for at, item in enumerate(items) if item.record.calibrates]
             scale, threshold, mass = _calibrated(
                 axis, ids, fit.held_out[closely], (targets[closely] > 0).astype(float)
@@ -125,17 +127,12 @@ class Ridge:
     def rank(self, items: Sequence[Prepared]) -> list[Verdict]:
         """Score each report against the training set."""
         known = len(self._train)
-        gram = self._gram([*self._train, *(self._seen(item) for item in items)])[known:, :known]
+        gram = self._gram([*self._train, *(item.features for item in items)])[known:, :known]
         scores = {axis: f.prior + gram[:, f.rows] @ f.alpha for axis, f in self._fitted.items()}
         return [
             Verdict({axis: f.opinion(scores[axis][at]) for axis, f in self._fitted.items()})
             for at in range(len(items))
         ]
-
-    def _seen(self, item: Prepared) -> Features:
-        if self._view == "vectors":
-            return item.features
-        return replace(item.features, vectors=np.zeros(1, np.float32))
 
     def _gram(self, features: Sequence[Features]) -> Array:
         return gram_of(features, self._weighting, self._view)

@@ -23,10 +23,11 @@ def risk_coverage(axes: Mapping[str, AxisSummary]) -> Markup:
         x, y = plot.x(coverage), plot.y(1 - precision)
         note = f"its threshold: {coverage:.2f} answered, {precision:.2f} of them right"
         inside.append(element("circle", element("title", note), cx=x, cy=y, r=5.0, class_="mark"))
-        end = x > plot.width * 0.55
+        # Below the curve, which rises to the right: there nothing else is drawn.
+        end = x > plot.width * 0.8
         inside.append(
             element(
-                "text", "threshold", x=x - 9 if end else x + 9, y=y - 8, class_="note end" if end else "note"
+                "text", "threshold", x=x - 9 if end else x + 9, y=y + 17, class_="note end" if end else "note"
             )
         )
     return plot.drawn(f"Risk-coverage curve of {lead.axis}", *inside)

@@ -10,13 +10,13 @@ from eval.summary import AxisSummary
 from eval.svg import element
 
 _ROW = 22.0
-_LABELS = 290.0
-_BAR = 250.0
+_LABELS = 284.0
+_BAR = 170.0
 
 
 def class_bars(axis: AxisSummary, human: Mapping[str, float], name: Callable[[str], str]) -> Markup:
     """F1 of each class as a bar; a line marks the agreement of two people on it, where it is known."""
-    width, height = _LABELS + _BAR + 60, _ROW * len(axis.classes) + 8
+    width, height = _LABELS + _BAR + 46, _ROW * len(axis.classes) + 8
     rows = [
         _bar(at, row.id, row.f1, row.cases, human.get(row.id), name) for at, row in enumerate(axis.classes)
     ]

@@ -24,7 +24,7 @@ class Plot:
     """A square plot of shares: `x` and `y` turn 0..1 into pixels."""
 
     width, height = 360.0, 300.0
-    left, right, top, bottom = 46.0, 12.0, 12.0, 42.0
+    left, right, top, bottom = 54.0, 12.0, 12.0, 42.0
 
     def __init__(self, x_title: str, y_title: str, x_from: float = 0.0, y_to: float = 1.0) -> None:
         self._x_from, self._y_to = x_from, y_to

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -134,9 +135,11 @@ def test_a_refusal_for_good_is_an_error(
 
 
 def test_nobody_there_is_an_error() -> None:
-    with PoliteGitHub(None, "http://127.0.0.1:9", wait=lambda _: None) as nobody:
-        with pytest.raises(FetchError, match="cannot be reached"):
-            nobody.issue("o/r", 1)
+    with (
+        PoliteGitHub(None, "http://127.0.0.1:9", wait=lambda _: None) as nobody,
+        pytest.raises(FetchError, match="cannot be reached"),
+    ):
+        nobody.issue("o/r", 1)
 
 
 @pytest.mark.shared
@@ -156,8 +159,6 @@ def test_issues_are_fetched_once_and_a_cut_run_goes_on(
             return Response("", 410)
         body = {"title": "made up", "body": "x", "created_at": "2019-01-02T00:00:00Z", "user": {"login": "n"}}
         return Response(json.dumps(body))
-
-    import re
 
     httpserver.expect_request(re.compile("/repos/.*")).respond_with_handler(issue)
     with pytest.raises(FetchError):

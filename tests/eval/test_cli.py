@@ -1,0 +1,63 @@
+"""`bot eval`'s own decisions, with the files of two runs; whole runs are in the other tests."""
+
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from bot.cli_eval import register
+from eval.predictions import read_predictions, write_predictions
+from knowledge.errors import DataError, UserError
+from tests.eval.factory import predicted, run_of
+
+
+@pytest.fixture
+def app() -> typer.Typer:
+    made = typer.Typer()
+    register(made)
+    return made
+
+
+def files(folder: Path) -> tuple[str, str]:
+    for name, right in (("a", 10), ("b", 30)):
+        cases = [predicted(f"r#{k}", ["A.1"], {"A.1" if k < right else "B.1": 1.0}) for k in range(40)]
+        write_predictions(run_of(cases, name), folder / f"{name}.json")
+    return str(folder / "a.json"), str(folder / "b.json")
+
+
+def test_two_files_are_compared(app: typer.Typer, tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["eval", "--compare", *files(tmp_path)])
+    assert result.exit_code == 0, result.output
+    assert "| symptom | top1 | 40 | 0.250 | 0.750 | +0.500" in result.output
+    assert "| 0 / 20 | 0.000 | better |" in result.output
+
+
+def test_predictions_read_back_as_written(tmp_path: Path) -> None:
+    a, _ = files(tmp_path)
+    assert read_predictions(Path(a)).system == "a"
+    again = tmp_path / "again.json"
+    write_predictions(read_predictions(Path(a)), again)
+    assert again.read_bytes() == Path(a).read_bytes()
+
+
+def test_what_is_no_file_of_predictions_is_told(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text("[]")
+    with pytest.raises(DataError, match="holds no predictions"):
+        read_predictions(tmp_path / "x.json")
+    with pytest.raises(DataError, match="cannot be read"):
+        read_predictions(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["--cross-validate"], "are about --data"),
+        (["--skip-known"], "are about --data"),
+        (["--data", "x.jsonl", "--splits", "time"], "have no splits"),
+    ],
+)
+def test_options_that_do_not_go_together_are_told(app: typer.Typer, arguments: list[str], why: str) -> None:
+    result = CliRunner().invoke(app, ["eval", *arguments])
+    assert isinstance(result.exception, UserError)
+    assert why in str(result.exception)
