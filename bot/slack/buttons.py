@@ -39,16 +39,17 @@ def script(task: Task, ports: SlackPorts, sender: Sender) -> Ended:
     if token is None:
         return Ended("silent", sender.answer(task, words.SCRIPT_NOT_SENT))
 
-    def upload() -> None:
-        channel = ports.api.private_channel(token, task.user)
-        ports.api.upload_script(token, channel, kept.triage.script, words.SCRIPT_COMMENT)
-
     try:
-        sender.once("script", upload)
+        channel = ports.api.private_channel(token, task.user)
+        went = sender.once(
+            "script",
+            lambda: ports.api.upload_script(token, channel, kept.triage.script, words.SCRIPT_COMMENT),
+        )
     except Refused as error:
         log.warning("script undeliverable", why=error.code)
         return Ended("silent", sender.answer(task, words.SCRIPT_NOT_SENT))
-    return Ended("command", sender.answer(task, words.SCRIPT_SENT))
+    text = words.SCRIPT_PERHAPS_SENT if went == "unsure" else words.SCRIPT_SENT
+    return Ended("command", sender.answer(task, text))
 
 
 def share(task: Task, ports: SlackPorts, sender: Sender) -> Ended:

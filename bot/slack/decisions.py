@@ -18,6 +18,8 @@ class Queue:
     """Whether it counts against the workspace's rate limit."""
     if_shared: bool = False
     """Only when the task's thread hangs on an answer of ours; otherwise nothing of it is kept."""
+    from_modal: bool = False
+    """A submitted modal shows errors in the answer to its call; Slack shows no other interaction's answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,8 @@ import structlog
 
 from bot.db.deliveries import StoredDelivery
 from bot.gate.ids import check_ids
+from bot.gate.passed import GateError
+from bot.jobs.retry import MAX_ATTEMPTS
 from bot.jobs.runner import Ended, Handler
 from bot.slack import words
 from bot.slack.answer import render
@@ -21,6 +23,7 @@ from bot.slack.result_update import read_results
 from bot.slack.sending import Sender
 from bot.slack.showing import tell, update_shared, view_of
 from bot.slack.task import Kind, Task
+from bot.triage_process import CoreFailed
 from knowledge.diagnostics import has_result
 from knowledge.errors import InputError
 from knowledge.report import Report
@@ -35,8 +38,13 @@ def slack_handler(ports: SlackPorts) -> Handler:
     """The handler of deliveries whose source is "slack"."""
 
     def handle(delivery: StoredDelivery) -> Ended:
-        task = Task.model_validate(delivery.payload)
-        return _DO[task.kind](task, ports, Sender(ports, delivery.id))
+        task, sender = Task.model_validate(delivery.payload), Sender(ports, delivery.id)
+        try:
+            return _DO[task.kind](task, ports, sender)
+        except (CoreFailed, GateError):
+            if delivery.attempts >= MAX_ATTEMPTS:
+                sender.answer(task, words.FAILED, what="apology")
+            raise
 
     return handle
 

@@ -98,7 +98,7 @@ def _pasted(state: Mapping[str, Any], base: dict[str, Any], id_: str) -> Decisio
         return errors("text", words.NOTHING_TO_READ)
     kind: Kind = "result" if has_result(text) else "triage"
     task = Task(kind=kind, text=storable(text), files=files, files_shown=True, **base)
-    return Queue(task, id_, counts=True)
+    return Queue(task, id_, counts=True, from_modal=True)
 
 
 def _corrected(labels: dict[AxisName, tuple[str, ...]], base: dict[str, Any], id_: str) -> Decision:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import psycopg
 import structlog
 
 from bot.jobs.retry import TryLater
@@ -21,8 +22,8 @@ def open_modal(opened: Open, ports: SlackPorts) -> None:
     """Open it; when that fails, say so by the response URL. Never raises for what Slack does."""
     try:
         refusal = _open(opened, ports)
-    except (SlackError, TryLater) as error:
-        log.warning("modal not opened", modal=opened.modal, error=str(error))
+    except (SlackError, TryLater, psycopg.Error) as error:
+        log.warning("modal not opened", modal=opened.modal, error=type(error).__name__)
         refusal = words.NOT_OPENED if opened.modal == "paste" else words.TRY_AGAIN
     if refusal:
         say_now(opened, ports, refusal)
@@ -32,8 +33,8 @@ def say_now(to: Open, ports: SlackPorts, text: str) -> None:
     """Tell the person by the response URL, if that works; nothing is repeated."""
     try:
         Sender(ports, "now").by_reply(to.reply, text)
-    except (SlackError, TryLater) as error:
-        log.warning("person not told", error=str(error))
+    except (SlackError, TryLater, psycopg.Error) as error:
+        log.warning("person not told", error=type(error).__name__)
 
 
 def _open(opened: Open, ports: SlackPorts) -> str | None:

@@ -137,10 +137,11 @@ def _refusal(refused: Queue, web: SlackWeb, kind: str, wait: float) -> Response:
     if kind == "event":
         # Slack calls again, after a minute and after five.
         return Response(status_code=429)
+    if refused.from_modal:
+        return _json(errors("text", text))
     task = refused.task
     to = Open("paste", task.workspace, "", task.user, task.channel, task.reply)
-    # A submitted modal shows errors; a shortcut's answer is not shown, so it is told by its response URL.
-    return JSONResponse(errors("text", text).body, background=BackgroundTask(say_now, to, web.ports, text))
+    return Response(background=BackgroundTask(say_now, to, web.ports, text))
 
 
 def _decide_command(body: bytes, ports: SlackPorts, now: float) -> Decision:

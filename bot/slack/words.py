@@ -30,12 +30,19 @@ SCRIPT_SENT = (
     "The script is in your messages with this app. Run it the way you run the job, then share this answer "
     "and reply in its thread with what the script prints."
 )
+SCRIPT_PERHAPS_SENT = (
+    "Slack did not say whether the script arrived. Please look in your messages with this app, "
+    "and press the button again if it is not there."
+)
 SCRIPT_NOT_SENT = (
     "The script could not be sent: the app needs the scopes files:write and im:write here. "
     "On a command line it comes from: bot triage FILE --out-script diagnose.sh"
 )
 SCRIPT_COMMENT = "Save as diagnose.sh and run sh diagnose.sh the way you run the job. It only reads."
 STORED = "Thank you. Your correction is stored, and the answer now shows it."
+FAILED = (
+    "Something in me broke over this text, several times. It is noted for whoever operates me. I am sorry."
+)
 TRY_AGAIN = "I cannot take this right now. Please try again in a minute."
 
 

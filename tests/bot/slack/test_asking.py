@@ -9,7 +9,12 @@ from datetime import timedelta
 
 from starlette.responses import PlainTextResponse
 
+from bot.jobs.retry import MAX_ATTEMPTS
 from bot.slack import words
+from bot.triage_process import CoreFailed
+from knowledge.report import Report
+from knowledge.triage import Triage
+from tests.bot.fake_core import FakeCore
 from tests.bot.service.conftest import OpenService
 from tests.bot.slack.bench import bench, signed
 from tests.bot.slack.fake_slack import ROOM, FakeSlack
@@ -90,7 +95,7 @@ def test_an_expired_response_url_is_replaced_by_a_direct_message(
             async with b.worker():
                 ends = await b.settled()
             assert [d.reason for d in ends] == ["sent directly", "sent directly"]
-            assert [user for user, _ in fake.private] == ["U1", "U2"]
+            assert sorted(user for user, _ in fake.private) == ["U1", "U2"]
             assert fake.calls.count("respond") == 0, "too old to be tried"
             assert fake.public == {}
 
@@ -238,6 +243,9 @@ def test_above_the_rate_limit_a_workspace_is_refused_kindly(opened: OpenService,
             assert [t.content for t in told[:2]] == [b"", b""]
             assert "has asked 2 times within a minute" in told[2].json()["text"]
             assert (await b.post("/slack/commands", bodies[0])).content == b"", "a retry counts once"
+            await b.command("", trigger_id="t-modal")
+            refused = await b.submit(fake.views[0], {"text": {"text": {"value": "log"}}})
+            assert "Please try again in" in refused.json()["errors"]["text"]
             assert (await b.command("log", team_id="T2")).content == b"", "another workspace has its own"
             await b.interact("message_action", callback_id="triage_message", message={"text": "log"})
             assert "Please try again in" in fake.to("U1")[-1]["text"]
@@ -317,5 +325,27 @@ def test_a_response_url_is_used_five_times_at_most(opened: OpenService, fake: Fa
                 ends = await b.settled()
             assert fake.calls.count("respond") == 5
             assert [d.reason for d in ends] == ["sent directly"]
+
+    asyncio.run(go())
+
+
+def test_a_core_that_breaks_is_apologised_for_once(opened: OpenService, fake: FakeSlack) -> None:
+    def breaks(report: Report) -> Triage:
+        raise CoreFailed("the triage process died or hung")
+
+    async def go() -> None:
+        async with bench(opened, fake, FakeCore(breaks)) as b, b.worker():
+            await b.command("NCCL timeout")
+            ends = await b.settled()
+            assert [(d.state, d.attempts) for d in ends] == [("dead", MAX_ATTEMPTS)]
+            assert [m["text"] for m in fake.to("U1")] == [words.FAILED]
+
+    asyncio.run(go())
+
+
+def test_slacks_look_at_the_certificate_is_answered(opened: OpenService, fake: FakeSlack) -> None:
+    async def go() -> None:
+        async with bench(opened, fake) as b:
+            assert (await b.post("/slack/commands", "ssl_check=1&token=x")).status_code == 200
 
     asyncio.run(go())
