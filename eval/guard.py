@@ -21,7 +21,7 @@ class LeakageError(UserError):
         shown = "\n".join(f"  {id}: {why}" for id, why in known[:_NAMED])
         more = f"\n  and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
         super().__init__(
-            f"{len(known)} of the given records cannot be scored as held out:\n{shown}{more}",
+            f"{len(known)} of the given records cannot be scored as held out:\n{shown}{more}\n",
             "Use --cross-validate (they join the training data and are scored out of fold), "
             "or --skip-known to score the others alone.",
         )
