@@ -206,7 +206,8 @@ def one_gpu_for_all(folder: Path) -> Iterator[list[Run]]:
 )
 def data_not_divided(folder: Path) -> Iterator[list[Run]]:
     text = "from torch.utils.data import DataLoader\nlocal_rank = int(os.environ['LOCAL_RANK'])\n"
-    text += "dist.init_process_group('nccl')\ntorch.cuda.set_device(local_rank)\nloader = DataLoader(data, batch_size=8)\n"
+    text += "dist.init_process_group('nccl')\ntorch.cuda.set_device(local_rank)\n"
+    text += "loader = DataLoader(data, batch_size=8)\n"
     yield code(folder, text)
 
 
