@@ -119,8 +119,13 @@ def closure(roots: Iterable[str]) -> frozenset[str]:
 
 def length(names: Iterable[str]) -> int:
     """Characters that these definitions take in the script."""
-    known = source()
-    return sum(len(known.pieces[name].text) + 3 for name in names)
+    sizes = _sizes()
+    return sum(sizes[name] for name in names)
+
+
+@cache
+def _sizes() -> dict[str, int]:
+    return {name: len(piece.text) + 3 for name, piece in source().pieces.items()}
 
 
 def assemble(roots: Iterable[str]) -> str:

@@ -163,16 +163,17 @@ class Filling:
         self.room = budget.room
         self.chosen: list[Probe] = []
         self.code: frozenset[str] = frozenset()
+        self.groups: dict[str, int] = {}
         self.total = 0.0
 
     def value(self, probe: Probe) -> float:
         """Bits that a probe still adds, given those of its group that are in."""
-        same = sum(one.group == probe.group for one in self.chosen)
-        return self.bits[probe.id] * SEEN_FROM_ANOTHER_SIDE**same
+        return self.bits[probe.id] * SEEN_FROM_ANOTHER_SIDE ** self.groups.get(probe.group, 0)
 
     def size(self, probe: Probe) -> int:
         """Characters that a probe still takes."""
-        return self.budget.line(probe) + self.budget.length(self.budget.code(probe) - self.code)
+        new = self.budget.code(probe) - self.code
+        return self.budget.line(probe) + (self.budget.length(new) if new else 0)
 
     def rate(self, probe: Probe) -> float:
         """What the next probe is chosen by."""
@@ -194,4 +195,5 @@ class Filling:
             self.seconds -= best.expected_s
             self.room -= self.size(best)
             self.code |= self.budget.code(best)
+            self.groups[best.group] = self.groups.get(best.group, 0) + 1
             self.chosen.append(best)
