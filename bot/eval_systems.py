@@ -18,17 +18,22 @@ LLM = ("llm", "distriage+llm")
 NAMES = ("distriage", *BASELINES, *LLM)
 
 
-@contextmanager
-def open_systems(
-    names: Sequence[str], session: Session, plan: Plan, settings: Settings
-) -> Iterator[list[System]]:
-    """The systems in the order of their names, each once. UserError for a name that is none."""
+def checked(names: Sequence[str]) -> list[str]:
+    """The names, each once. UserError for a name that is none."""
     wanted = list(dict.fromkeys(name.strip() for name in names if name.strip()))
     unknown = [name for name in wanted if name not in NAMES]
     if unknown or not wanted:
         raise UserError(
             f"No such system: {', '.join(unknown) or '(none)'}.", f"Use some of: {', '.join(NAMES)}."
         )
+    return wanted
+
+
+@contextmanager
+def open_systems(
+    wanted: Sequence[str], session: Session, plan: Plan, settings: Settings
+) -> Iterator[list[System]]:
+    """The systems in the order of their (checked) names."""
     if not any(name in LLM for name in wanted):
         yield [plan.distriage() if name == "distriage" else baseline(name) for name in wanted]
         return

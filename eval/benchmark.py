@@ -8,9 +8,12 @@ from pathlib import Path
 
 from embeddings.encoder import Encoder
 from eval.grouping import groups_of
+from eval.protocol import SCORED
 from knowledge.cases import load_cases
 from knowledge.errors import DataError
+from knowledge.judging.axes import axis_ids, labels_of
 from knowledge.signatures import SignatureTable
+from knowledge.taxonomy import load_taxonomy
 from knowledge.training.items import Prepared, prepare
 from knowledge.training.records import TrainingRecord, labelled_records, read_jsonl, shipped_records
 
@@ -71,10 +74,24 @@ def _given(file: Path) -> list[tuple[TrainingRecord, str | None]]:
     if rows and "labels" not in rows[0]:
         # Such rows have no id. Numbers alone would make row 1 of every such file the same issue.
         records = [_named_after(record, file, number) for number, record in enumerate(records, start=1)]
+    for record in records:
+        _check(record, file)
     return [
         (record, str(row["opened"]) if row.get("opened") else None)
         for record, row in zip(records, rows, strict=True)
     ]
+
+
+def _check(record: TrainingRecord, file: Path) -> None:
+    taxonomy = load_taxonomy()
+    for axis in SCORED:
+        ids = axis_ids(taxonomy, axis)
+        unknown = [id for id in labels_of(record.labels, axis) if id not in ids]
+        if unknown:
+            raise DataError(
+                f"{file}: {record.report.id}: {unknown[0]!r} is no {axis} of the taxonomy.",
+                "`bot taxonomy` lists all ids.",
+            )
 
 
 def _named_after(record: TrainingRecord, file: Path, number: int) -> TrainingRecord:

@@ -7,7 +7,9 @@ import typer
 from typer.testing import CliRunner
 
 from bot.cli_eval import register
-from eval.predictions import read_predictions, write_predictions
+from bot.eval_output import passes
+from eval.gate import baseline_of
+from eval.predictions import Predictions, read_predictions, write_predictions
 from knowledge.errors import DataError, UserError
 from tests.eval.factory import predicted, run_of
 
@@ -55,9 +57,25 @@ def test_what_is_no_file_of_predictions_is_told(tmp_path: Path) -> None:
         (["--cross-validate"], "are about --data"),
         (["--skip-known"], "are about --data"),
         (["--data", "x.jsonl", "--splits", "time"], "have no splits"),
+        (["--systems", "distriage,oracle"], "No such system: oracle"),
+        (["--gate", "no such file"], "cannot be read"),
+        (["--report", "/dev/null/out"], "cannot be made"),
     ],
 )
 def test_options_that_do_not_go_together_are_told(app: typer.Typer, arguments: list[str], why: str) -> None:
     result = CliRunner().invoke(app, ["eval", *arguments])
     assert isinstance(result.exception, UserError)
     assert why in str(result.exception)
+
+
+@pytest.mark.parametrize(("right", "passed"), [(50, True), (30, False)])
+def test_the_gate_prints_the_differences(
+    right: int, passed: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(hits: int) -> Predictions:
+        return run_of([predicted(f"r#{k}", ["A.1"], {"A.1" if k < hits else "B.1": 1.0}) for k in range(60)])
+
+    assert passes(baseline_of(run(50)), run(right)) is passed
+    printed = capsys.readouterr().err
+    assert "| symptom | top1 | 60 |" in printed
+    assert ("significantly worse" in printed) is not passed

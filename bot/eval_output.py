@@ -1,0 +1,82 @@
+"""What `bot eval` prints and writes: progress, tables, the report, comparisons, the gate."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+
+from eval.ceiling import ceiling_of, shipped_ceiling
+from eval.compare import compare
+from eval.gate import Baseline, baseline_of, judge_run, read_baseline, regressions, write_baseline
+from eval.predictions import Predictions, file_names, read_predictions, write_predictions
+from eval.report import report_html
+from eval.summary import summarise
+from eval.table import differences, markdown, note_of
+from knowledge.errors import UserError
+
+
+@contextmanager
+def ticking() -> Iterator[Callable[[str, int], None]]:
+    """A line of progress on standard error, one for each kind of step."""
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        tasks: dict[str, TaskID] = {}
+
+        def tick(what: str, count: int) -> None:
+            kind = what.partition(",")[0]
+            if kind not in tasks:
+                tasks[kind] = progress.add_task(kind, total=None)
+            progress.advance(tasks[kind], count)
+
+        yield tick
+
+
+def prepare(report: Path | None, gate: Path | None) -> Baseline | None:
+    """Make the report's folder and read the baseline before minutes are spent. UserError when that fails."""
+    if report:
+        try:
+            report.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"{report} cannot be made: {error.strerror}.", "Name another folder.") from error
+    return read_baseline(gate) if gate else None
+
+
+def show(runs: Mapping[str, Predictions], study1: Path | None, report: Path | None) -> None:
+    """Print the tables; write the page and all predictions into the folder `report`."""
+    summaries = [summarise(predictions) for predictions in runs.values()]
+    ceiling = ceiling_of(study1) if study1 else shipped_ceiling()
+    sys.stdout.write(markdown(summaries, ceiling, note=note_of(summaries[0], ceiling)))
+    if report:
+        names = file_names(runs)
+        for name, predictions in runs.items():
+            write_predictions(predictions, report / names[name])
+        page = report / "report.html"
+        page.write_text(report_html(list(runs.values()), summaries, ceiling), "utf-8")
+        print(f"\nReport: {page}; predictions: {', '.join(names.values())}", file=sys.stderr)
+
+
+def compare_files(first: Path, second: Path) -> None:
+    """Print how the predictions of the second file differ from the first's."""
+    a, b = read_predictions(first), read_predictions(second)
+    sys.stdout.write(differences(compare(a, b), f"{a.system} ({first})", f"{b.system} ({second})"))
+
+
+def save_baseline(run: Predictions, file: Path) -> None:
+    """Store what the gate needs of a run."""
+    write_baseline(baseline_of(run), file)
+
+
+def passes(stored: Baseline, run: Predictions) -> bool:
+    """Print the differences to the stored baseline; False when one is significantly worse."""
+    changes = judge_run(stored, run)
+    worse = regressions(changes)
+    print(f"\n{differences(changes, 'baseline', 'this run')}", file=sys.stderr)
+    if worse:
+        what = ", ".join(f"{one.axis} {one.metric} {one.delta:+.3f}" for one in worse)
+        print(f"bot: the run is significantly worse than the baseline: {what}.", file=sys.stderr)
+    return not worse
