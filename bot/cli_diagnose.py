@@ -62,7 +62,7 @@ def diagnose_command(
     from rich.console import Console
 
     from knowledge.diagnostics import catalogue, parse_result, script_of, update
-    from knowledge.diagnostics.choose import fits
+    from knowledge.diagnostics.worth import fits
 
     others = machines(hosts)
     probes = [probe for probe in catalogue() if probe.scope != "between" and fits(probe, framework)]

@@ -9,10 +9,11 @@ from functools import cache
 
 from knowledge.diagnostics.assemble import assemble, closure, length
 from knowledge.diagnostics.catalogue import catalogue
-from knowledge.diagnostics.choose import Budget, choose, worth
+from knowledge.diagnostics.choose import Budget, choose
 from knowledge.diagnostics.collectors import COLLECTORS
 from knowledge.diagnostics.prior import opened
 from knowledge.diagnostics.probe import Probe
+from knowledge.diagnostics.worth import worth
 
 LARGEST = 57_000
 """Characters; a GitHub comment holds 65,536 and the triage stands in it too."""

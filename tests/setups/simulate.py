@@ -20,9 +20,9 @@ from dataclasses import dataclass
 
 from knowledge.cases import Case, load_cases
 from knowledge.diagnostics import Outcome, Probe, by_id, catalogue, compose_script
-from knowledge.diagnostics.choose import elsewhere
 from knowledge.diagnostics.likelihood import likelihood, posterior, strength
 from knowledge.diagnostics.prior import opened
+from knowledge.diagnostics.worth import elsewhere
 from tests.setups.table import share
 
 DRAWS = 20

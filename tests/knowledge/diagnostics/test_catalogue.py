@@ -75,9 +75,9 @@ def test_probes_stop_themselves_before_the_script_does() -> None:
 
 
 def test_probe_functions_take_the_job_and_nothing_else() -> None:
-    from knowledge.diagnostics.runtime import limits
+    from knowledge.diagnostics.runtime import memory
 
-    assert list(inspect.signature(limits.probe_shm_size).parameters) == ["job"]
+    assert list(inspect.signature(memory.probe_shm_size).parameters) == ["job"]
 
 
 @pytest.mark.parametrize(

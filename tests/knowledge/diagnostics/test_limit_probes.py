@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge.diagnostics.runtime import limits
+from knowledge.diagnostics.runtime import limits, memory
 from knowledge.diagnostics.runtime.job import NotApplicable
 from tests.knowledge.diagnostics.worlds import job
 
@@ -20,7 +20,7 @@ V1 = {
 
 def test_a_version_2_limit_above_the_process_counts(tmp_path: Path) -> None:
     files = {**V2, "/sys/fs/cgroup/pod/memory.max": str(1 << 30), "/sys/fs/cgroup/pod/c1/memory.max": "max"}
-    outcome, facts = limits.probe_cgroup_memory(job(tmp_path, files=files))
+    outcome, facts = memory.probe_cgroup_memory(job(tmp_path, files=files))
     assert (outcome, facts["limit_mib"]) == ("tight", 1024)
 
 
@@ -32,7 +32,7 @@ def test_a_version_2_kill_is_found(tmp_path: Path) -> None:
         base + "events": "low 0\noom 2\noom_kill 2\n",
         base + "current": "1",
     }
-    assert limits.probe_cgroup_memory(job(tmp_path, files=files)) == (
+    assert memory.probe_cgroup_memory(job(tmp_path, files=files)) == (
         "killed",
         {"limit_mib": 8192, "share": 0.128, "kills": 2, "used_mib": 0},
     )
@@ -46,24 +46,24 @@ def test_a_version_1_limit_that_was_reached_is_found(tmp_path: Path) -> None:
         base + "failcnt": "7",
         base + "oom_control": "oom_kill 0\n",
     }
-    assert limits.probe_cgroup_memory(job(tmp_path, files=files))[0] == "reached"
+    assert memory.probe_cgroup_memory(job(tmp_path, files=files))[0] == "reached"
 
 
 def test_the_huge_number_of_version_1_is_no_limit(tmp_path: Path) -> None:
     files = {**V1, "/sys/fs/cgroup/memory/docker/abc/memory.limit_in_bytes": "9223372036854771712"}
-    assert limits.probe_cgroup_memory(job(tmp_path, files=files))[0] == "unlimited"
+    assert memory.probe_cgroup_memory(job(tmp_path, files=files))[0] == "unlimited"
 
 
 def test_a_quota_below_one_processor_starves(tmp_path: Path) -> None:
     files = {**V2, "/sys/fs/cgroup/pod/c1/cpu.max": "50000 100000"}
-    outcome, facts = limits.probe_cgroup_cpu(job(tmp_path, files=files))
+    outcome, facts = memory.probe_cgroup_cpu(job(tmp_path, files=files))
     assert (outcome, facts["allowed"]) == ("starved", 0.5)
 
 
 def test_nearly_used_up_processes_are_found(tmp_path: Path) -> None:
     base = "/sys/fs/cgroup/pod/c1/pids."
     files = {**V2, base + "max": "100", base + "current": "95", "/sys/fs/cgroup/pod/c1/cpu.max": "max 100000"}
-    assert limits.probe_cgroup_cpu(job(tmp_path, files=files))[0] == "few_processes"
+    assert memory.probe_cgroup_cpu(job(tmp_path, files=files))[0] == "few_processes"
 
 
 @pytest.mark.parametrize(
@@ -75,18 +75,18 @@ def test_memory_of_the_machine(tmp_path: Path, available: int, kills: int, outco
         "/proc/meminfo": MEMINFO.format(available=available),
         "/proc/vmstat": f"nr_free 1\noom_kill {kills}\n",
     }
-    assert limits.probe_host_memory(job(tmp_path, files=files))[0] == outcome
+    assert memory.probe_host_memory(job(tmp_path, files=files))[0] == outcome
 
 
 def test_a_missing_shm_is_found(tmp_path: Path) -> None:
-    assert limits.probe_shm_size(job(tmp_path))[0] == "missing"
+    assert memory.probe_shm_size(job(tmp_path))[0] == "missing"
 
 
 def test_on_macos_the_linux_probes_do_not_apply(tmp_path: Path) -> None:
     mac = job(tmp_path)
     mac.platform = "darwin"
     with pytest.raises(NotApplicable):
-        limits.probe_shm_size(mac)
+        memory.probe_shm_size(mac)
 
 
 @pytest.mark.parametrize(
@@ -109,4 +109,4 @@ def test_a_folder_that_a_setting_names_must_exist(tmp_path: Path) -> None:
 
 def test_more_threads_than_processors(tmp_path: Path) -> None:
     env = {"OMP_NUM_THREADS": "64", "LOCAL_WORLD_SIZE": "8"}
-    assert limits.probe_threads(job(tmp_path, env))[0] == "too_many"
+    assert memory.probe_threads(job(tmp_path, env))[0] == "too_many"
