@@ -15,7 +15,17 @@ MAY_SEE = {
     "eval": {"eval", "knowledge", "embeddings"},
     "bot": {"bot", "eval", "knowledge", "embeddings"},
 }
-EDGE_ONLY = {"fastapi", "starlette", "github", "slack_sdk", "psycopg", "procrastinate", "openai", "uvicorn", "typer"}
+EDGE_ONLY = {
+    "fastapi",
+    "starlette",
+    "github",
+    "slack_sdk",
+    "psycopg",
+    "procrastinate",
+    "openai",
+    "uvicorn",
+    "typer",
+}
 
 
 def imported(file: Path) -> set[str]:
@@ -52,7 +62,9 @@ def test_broad_excepts_stand_only_at_the_edges_and_say_so() -> None:
         # tokenizers raises bare Exception; there is nothing narrower to catch.
         and "raises nothing narrower" not in line
     ]
-    inside = [place for place in marked if not place.startswith("bot/") and "diagnostics/runtime" not in place]
+    inside = [
+        place for place in marked if not place.startswith("bot/") and "diagnostics/runtime" not in place
+    ]
     assert not inside, inside
 
 
@@ -69,5 +81,9 @@ def test_figures_in_the_readme_are_those_of_the_data() -> None:
 
     text = (ROOT / "README.md").read_text("utf-8")
     human = sum(case.label_source.startswith("human") for case in load_cases())
-    for figure in (f"{len(load_signatures())} error signatures", f"{len(load_facts())} version facts", f"{human} cases"):
+    for figure in (
+        f"{len(load_signatures())} error signatures",
+        f"{len(load_facts())} version facts",
+        f"{human} cases",
+    ):
         assert figure in text

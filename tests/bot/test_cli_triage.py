@@ -54,7 +54,10 @@ def test_terminal_and_markdown_name_the_evidence() -> None:
 
 def test_a_batch_keeps_order_and_puts_errors_in_their_place(tmp_path: Path) -> None:
     batch = tmp_path / "batch.jsonl"
-    rows: list[Any] = [{"id": "a", "title": "Hang", "body": "it hangs"}, {"id": "b", "title": "OOM", "body": None}]
+    rows: list[Any] = [
+        {"id": "a", "title": "Hang", "body": "it hangs"},
+        {"id": "b", "title": "OOM", "body": None},
+    ]
     batch.write_text("\n".join([json.dumps(rows[0]), "no json", json.dumps(rows[1])]), "utf-8")
     done = bot("triage", "--format", "json", str(batch))
     out = [json.loads(line) for line in done.stdout.splitlines()]
@@ -82,7 +85,9 @@ def test_standard_input_and_a_github_issue() -> None:
         ("empty.jsonl", b"", "is empty"),
     ],
 )
-def test_bad_input_ends_in_one_line_and_exit_code_2(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+def test_bad_input_ends_in_one_line_and_exit_code_2(
+    tmp_path: Path, name: str, content: bytes, message: str
+) -> None:
     (tmp_path / name).write_bytes(content)
     done = bot("triage", str(tmp_path / name))
     assert done.returncode == 2

@@ -30,7 +30,7 @@ def test_real_reports_go_through_and_none_takes_long(shared: Path, knowledge: Kn
 
 
 def test_five_megabytes_of_log_take_linear_time(knowledge: Knowledge) -> None:
-    line = "[1,{0}]<stderr>:node-{0}:231:388 [0] NCCL WARN Net : Connect to 10.0.0.{0}<4187> failed : Connection refused {1}\n"
+    line = "[1,{0}]<stderr>:node-{0}:23:38 [0] NCCL WARN Net : Connect to 10.0.0.{0} failed : Connection refused {1}\n"
 
     def log(count: int) -> Report:
         return Report("x", "", "".join(line.format(n % 8, "x" * (n % 40)) for n in range(count)), is_log=True)
