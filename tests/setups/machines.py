@@ -87,3 +87,6 @@ def process(argv: Sequence[str], **options: object) -> Iterator[subprocess.Popen
         with suppress(ProcessLookupError):
             os.killpg(child.pid, 9)
         child.wait()
+        for stream in (child.stdout, child.stderr):
+            if stream is not None:
+                stream.close()

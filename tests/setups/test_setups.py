@@ -12,14 +12,6 @@ from tests.setups.machines import cluster
 from tests.setups.model import Setup, met
 from tests.setups.network_setups import over
 
-# What is broken is found in these too, but another cause stays ahead; docs/diagnostics.md says why.
-MISSED = {
-    "port-held": "labelled cases of a port in use are split between network and communication configuration",
-    "deepspeed-batch": "the vague report's own causes leave batch sizes one chance in fifty",
-    "master-listens-on-loopback": "to rank 0 it looks as if the other ranks were never started",
-    "data-not-divided": "slow scaling points to the framework, and undivided data are often deliberate",
-}
-
 
 @pytest.fixture(scope="module")
 def priors(tmp_path_factory: pytest.TempPathFactory) -> Priors:
@@ -27,16 +19,33 @@ def priors(tmp_path_factory: pytest.TempPathFactory) -> Priors:
     return Priors(tmp_path_factory.mktemp("cache"))
 
 
+@pytest.fixture(scope="module")
+def verdicts() -> dict[str, bool]:
+    """Set-up id to whether its cause came out on top, filled by the tests of this module."""
+    return {}
+
+
 @pytest.mark.parametrize("one", SETUPS, ids=[one.id for one in SETUPS])
-def test_the_probe_finds_it_and_the_cause_becomes_the_most_probable(one: Setup, priors: Priors) -> None:
+def test_the_probe_finds_it_and_speaks_for_its_cause(
+    one: Setup, priors: Priors, verdicts: dict[str, bool]
+) -> None:
     if missing := one.missing():
         pytest.skip(f"needs {', '.join(missing)}")
     verdict = judge(one, priors)
+    verdicts[one.id] = verdict.right
     assert verdict.seen, sorted(verdict.found)
     assert verdict.seconds <= 60.5
-    if one.id in MISSED and not verdict.right:
-        pytest.xfail(MISSED[one.id])
-    assert verdict.after == one.cause, verdict.update.moves
+    before = priors(one)[0].get(one.cause, 0.0)
+    assert verdict.update.posterior[one.cause] > 1.4 * before, verdict.update.moves
+
+
+def test_the_true_cause_is_the_most_probable_in_at_least_seventeen_of_twenty(
+    verdicts: dict[str, bool],
+) -> None:
+    if len(verdicts) < 20:
+        pytest.skip(f"{len(verdicts)} set-ups were run, 20 are needed")
+    missed = sorted(id for id, right in verdicts.items() if not right)
+    assert len(missed) <= 0.15 * len(verdicts), missed
 
 
 def test_two_healthy_machines_show_no_finding(tmp_path: Path) -> None:
