@@ -19,13 +19,15 @@ def advise(
     if not fault:
         return Advice(fixes=[], topic=axes["topic"] if axes["type"].top == "howto" else None)
     symptom = axes["symptom"].top
+    # Support is counted over what is claimed: "of this symptom" would claim one that cannot be told.
+    counted = next((axes[axis].answer[0] for axis in ("symptom", "stage") if axes[axis].answer), None)
     names = {entry.id: entry.name for entry in taxonomy.fixes}
     fixes = [
         FixAdvice(
             id=ranked.id,
             name=names[ranked.id],
             p=ranked.p,
-            support=support(ranked.id, symptom),
+            support=support(ranked.id, counted),
             text=advice_text(ranked.id, symptom, framework),
         )
         for ranked in axes["fix"].ranking
