@@ -149,6 +149,18 @@ def _text(value: Any, keep_text: bool) -> str | None:
         return None
     if keep_text:
         # Cut only after redacting, lest half a secret stays at the edge.
-        return redact(sound(value[: 2 * TEXT_LIMIT])).text[:TEXT_LIMIT]
+        return within_limit(value)
     first = value.lstrip()[:64].split("\n", 1)[0].split()
     return "/triage" if first and first[0] == "/triage" else ""
+
+
+def within_limit(text: str) -> str:
+    """A text as it is kept: redacted, and of one over TEXT_LIMIT its first three quarters and its end.
+
+    The end of a log says what failed. Each part is redacted with a margin, so that a secret at the cut is whole.
+    """
+    if len(text) <= TEXT_LIMIT:
+        return redact(sound(text)).text[:TEXT_LIMIT]
+    first = TEXT_LIMIT * 3 // 4
+    head = redact(sound(text[: 2 * first])).text[:first]
+    return head + redact(sound(text[-2 * (TEXT_LIMIT - first) :])).text[-(TEXT_LIMIT - first) :]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import groupby, islice
 
 from knowledge.evidence.failures import Decisive, find_failures
 from knowledge.evidence.layout import lay_out
@@ -17,6 +18,9 @@ from knowledge.evidence.versions_found import (
 from knowledge.redact import redact
 from knowledge.report import Report
 from knowledge.signatures import SignatureHit, SignatureTable
+
+MAX_TITLE = 300
+"""Characters of a title that are read; GitHub allows 256."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,7 @@ class Reading:
 
 def read_report(report: Report, table: SignatureTable) -> Reading:
     """Clean, redact and take apart; linear in the length of the report."""
-    title = redact(clean_text(report.title).replace("\n", " ").strip())
+    title = redact(_short(clean_text(report.title).replace("\n", " ").strip()))
     body = redact(clean_text(report.body))
     counts = dict(title.counts)
     for kind, count in body.counts.items():
@@ -71,3 +75,9 @@ def read_report(report: Report, table: SignatureTable) -> Reading:
         ranks=tuple(sorted({line.rank for line in lines if line.rank is not None})),
         redactions=counts,
     )
+
+
+def _short(title: str) -> str:
+    """A title without runs of one character ("!!!!!!"), cut at what GitHub allows and a little more."""
+    squeezed = "".join("".join(islice(run, 3)) for _, run in groupby(title[: 8 * MAX_TITLE]))
+    return squeezed[:MAX_TITLE]

@@ -10,7 +10,7 @@ import pytest
 from bot.core import NamedCore
 from bot.gate.ids import check_ids
 from bot.gate.markdown import pass_markdown
-from bot.github.payload import TEXT_LIMIT
+from bot.github.payload import within_limit
 from bot.render.comment import render_comment
 from bot.render.view import View
 from knowledge.report import Report
@@ -24,7 +24,7 @@ _NAMES = NamedCore(None, load_taxonomy())  # type: ignore[arg-type]
 
 
 def judged(core: Core, title: str, body: str) -> Triage:
-    return core(Report("acme/train#1", title[:TEXT_LIMIT], body[:TEXT_LIMIT]))
+    return core(Report("acme/train#1", within_limit(title), within_limit(body)))
 
 
 @cache
