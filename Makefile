@@ -41,7 +41,8 @@ test-llm-server: $(TORCH)/.ready  ## a real OpenAI-compatible server with a tiny
 	$(TORCH)/bin/python -m pytest tests/llm_server
 
 test-setups: $(TORCH)/.ready  ## diagnostics on real broken set-ups (apt packages, root)
-	$(TORCH)/bin/python -m pytest tests/setups
+	DISTRIAGE_TEST_SETUPS=1 DISTRIAGE_TORCH_PYTHON=$(CURDIR)/$(TORCH)/bin/python \
+		$(TORCH)/bin/python -m pytest tests/setups --timeout=900
 
 test-browser: $(VENV)/.dev  ## pages and reports in headless Chromium
 	$(BIN)/python -m pytest tests/browser
