@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -70,10 +71,14 @@ def load_knowledge(
 
     Raises ModelError when the model or the judge's weights are missing or damaged.
     """
-    taxonomy = load_taxonomy()
-    table = SignatureTable()
-    encoder = encoder or OnnxEncoder(model_dir, cache_dir / "model")
-    judge, _ = load_judge(taxonomy, judge_file)
+    with ThreadPoolExecutor(1) as beside:
+        # Opening the model is C++ without the interpreter's lock; the rest is Python.
+        opening = beside.submit(lambda: encoder or OnnxEncoder(model_dir, cache_dir / "model"))
+        taxonomy = load_taxonomy()
+        table = SignatureTable()
+        judge, _ = load_judge(taxonomy, judge_file)
+        load_cases()
+        encoder = opening.result()
     store = open_store(load_cases(), cache_dir / "index", lambda: table, encoder, rebuild=rebuild)
     return Knowledge(encoder, judge, store, table)
 
