@@ -11,7 +11,6 @@ import typer
 
 if TYPE_CHECKING:
     from bot.db.deliveries import StoredDelivery
-    from bot.serving import MakeWork
     from bot.settings import Settings
 
 db_app = typer.Typer(help="The database.", no_args_is_help=True)
@@ -36,11 +35,11 @@ def serve(
         bool, typer.Option("--web-only", help="Only take deliveries; `bot worker` does the work.")
     ] = False,
 ) -> None:
-    """Take webhooks and do their work, in one process."""
+    """Take webhooks and do their work; the worker is a process beside, started and ended by this one."""
+    from bot.serving import ALL_WORK
     from bot.serving import serve as run
 
-    settings = _settings_with_logs()
-    run(settings, host, port, None if web_only else _make_work())
+    run(_settings_with_logs(), host, port, None if web_only else ALL_WORK)
 
 
 def worker(
@@ -49,9 +48,9 @@ def worker(
     ] = None,
 ) -> None:
     """Do the work of deliveries; run as many as wanted against one database."""
-    from bot.serving import run_worker_process
+    from bot.serving import ALL_WORK, load_factory, run_worker_process
 
-    run_worker_process(_settings_with_logs(), _make_work(), metrics_port)
+    run_worker_process(_settings_with_logs(), load_factory(ALL_WORK), metrics_port)
 
 
 def doctor() -> None:
@@ -160,9 +159,3 @@ def _settings_with_logs() -> Settings:
     settings = load_settings()
     configure_logs(settings.log_level)
     return settings
-
-
-def _make_work() -> MakeWork:
-    from bot.all_work import all_work
-
-    return all_work

@@ -20,10 +20,11 @@ Sample = tuple[Sequence[str], float]
 
 
 class Metrics:
-    """The metrics of one process, in a registry of its own."""
+    """The metrics of one process: those of the web side with the gauges, and those of the work done."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        self.work = CollectorRegistry()
         self._webhooks = Counter(
             "distriage_webhooks", "Webhook calls by answer", ["source", "status"], registry=self.registry
         )
@@ -35,7 +36,7 @@ class Metrics:
             "Time a worker spent on a delivery, by outcome",
             ["outcome"],
             buckets=_SLOW,
-            registry=self.registry,
+            registry=self.work,
         )
 
     def webhook(self, source: str, status: str, seconds: float) -> None:
@@ -48,8 +49,12 @@ class Metrics:
         self._work.labels(outcome).observe(seconds)
 
     def page(self) -> bytes:
-        """The text of /metrics."""
+        """The text of the web side's metrics and of the gauges."""
         return generate_latest(self.registry)
+
+    def work_page(self) -> bytes:
+        """The text of the metrics of the work that this process has done."""
+        return generate_latest(self.work)
 
 
 class DatabaseCollector(Collector):

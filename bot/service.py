@@ -18,6 +18,7 @@ from bot.jobs.runner import Handler, Runner
 from bot.jobs.worker import Chore, WorkerOptions, run_worker
 from bot.metrics import DatabaseCollector, Metrics
 from bot.settings import Settings
+from bot.triage_process import CoreState
 
 KEEP_DAYS = 30
 """How long deliveries that ended well are kept."""
@@ -46,6 +47,8 @@ class Work:
     handlers: Mapping[str, Handler]
     chores: Mapping[str, Chore] = field(default_factory=dict)
     wait: Callable[[int], float] = backoff
+    state: Callable[[], CoreState] = lambda: "ready"
+    """Whether the engine has loaded."""
 
 
 @asynccontextmanager

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import importlib
 import signal
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Awaitable, Callable
 
 import prometheus_client
 import structlog
@@ -14,30 +14,41 @@ import uvicorn
 
 from bot.db.connect import migrated_database
 from bot.jobs.worker import WorkerOptions
-from bot.service import Service, Work, open_service, work, working
+from bot.service import Service, Work, open_service, work
 from bot.settings import Settings
 from bot.web.app import make_app
 from bot.web.surfaces import surfaces
+from bot.worker_process import WorkerProcess
 
 log = structlog.get_logger(__name__)
 
+ALL_WORK = "bot.all_work:all_work"
 MakeWork = Callable[[Service], Work]
+Attend = Callable[[Service, Work, Callable[[], object]], Awaitable[None]]
+"""Something that goes on beside a worker and may stop it."""
 
 
-def serve(settings: Settings, host: str, port: int, make_work: MakeWork | None) -> None:
-    """Answer until a signal comes; with `make_work` also be a worker, in the same process."""
+def load_factory(name: str) -> MakeWork:
+    """The function "module:function" that makes a worker's work."""
+    module, _, function = name.partition(":")
+    make: MakeWork = getattr(importlib.import_module(module), function)
+    return make
+
+
+def serve(settings: Settings, host: str, port: int, factory: str | None) -> None:
+    """Answer until a signal comes; with a `factory` of work a worker runs beside, as a process of its own.
+
+    Raises `SettingsError` for what the worker could not start with.
+    """
+    settings.read_private_key()
     with migrated_database(settings) as url:
-        asyncio.run(_serve(settings, url, host, port, make_work))
+        asyncio.run(_serve(settings, url, host, port, factory))
 
 
-async def _serve(settings: Settings, url: str, host: str, port: int, make_work: MakeWork | None) -> None:
+async def _serve(settings: Settings, url: str, host: str, port: int, factory: str | None) -> None:
     async with open_service(settings, url) as service:
-        beside = None
-        if make_work is not None:
-            todo = await asyncio.to_thread(make_work, service)
-            options = WorkerOptions(concurrency=settings.worker_concurrency)
-            beside = partial(working, service, todo, options)
-        app = make_app(service, surfaces(service), beside)
+        worker = WorkerProcess(factory, url) if factory is not None else None
+        app = make_app(service, surfaces(service), worker)
         config = uvicorn.Config(
             app,
             host=host,
@@ -53,7 +64,7 @@ async def _serve(settings: Settings, url: str, host: str, port: int, make_work: 
         # What is loaded by now stays; looking through it again and again would hold up webhooks.
         gc.collect()
         gc.freeze()
-        log.info("serving", host=host, port=port, worker=make_work is not None)
+        log.info("serving", host=host, port=port, worker=worker is not None)
         await uvicorn.Server(config).serve()
 
 
@@ -62,25 +73,37 @@ def run_worker_process(
     make_work: MakeWork,
     metrics_port: int | None = None,
     options: WorkerOptions | None = None,
+    attend: Attend | None = None,
 ) -> None:
-    """Be a worker until a signal comes; then finish or hand back what is running."""
+    """Be a worker until a signal comes (or `attend` stops it); then finish or hand back what is running."""
     options = options or WorkerOptions(concurrency=settings.worker_concurrency)
     with migrated_database(settings) as url:
-        asyncio.run(_worker(settings, url, make_work, metrics_port, options))
+        asyncio.run(_worker(settings, url, make_work, metrics_port, options, attend))
 
 
 async def _worker(
-    settings: Settings, url: str, make_work: MakeWork, metrics_port: int | None, options: WorkerOptions
+    settings: Settings,
+    url: str,
+    make_work: MakeWork,
+    metrics_port: int | None,
+    options: WorkerOptions,
+    attend: Attend | None,
 ) -> None:
     async with open_service(settings, url) as service:
         if metrics_port is not None:
-            prometheus_client.start_http_server(metrics_port, registry=service.metrics.registry)
+            prometheus_client.start_http_server(metrics_port, registry=service.metrics.work)
         todo = await asyncio.to_thread(make_work, service)
         running = asyncio.create_task(work(service, todo, options), name="worker")
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, running.cancel)
+        if attend is None:
+            loop = asyncio.get_running_loop()
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.add_signal_handler(number, running.cancel)
+            beside = None
+        else:
+            beside = asyncio.ensure_future(attend(service, todo, running.cancel))
         log.info("working", concurrency=options.concurrency)
         await asyncio.gather(running, return_exceptions=True)
+        if beside is not None:
+            beside.cancel()
         if not running.cancelled() and (error := running.exception()) is not None:
             raise error

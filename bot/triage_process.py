@@ -1,6 +1,6 @@
 """Triages in a process of their own, below normal priority: a busy core never keeps a webhook waiting.
 
-Measured at 200 webhooks a second: with the core in the web process's threads 99 % are answered within
+Measured at 200 webhooks a second: with the core in threads beside the event loop 99 % were answered within
 40-250 ms, without it within 12-28 ms. A report that hangs or crashes the core costs one process, soon replaced.
 Reports go in and triages come out as JSON, one a line; the child ends when its parent is gone.
 """
@@ -18,7 +18,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from knowledge.errors import DistriageError
 from knowledge.report import Report
@@ -35,6 +35,10 @@ START_TIMEOUT = 900.0
 
 class CoreFailed(DistriageError):
     """The core raised, crashed or hung over a report; says where, without text of the report."""
+
+
+CoreState = Literal["loading", "ready", "failed"]
+"""failed: no process of the pool could load the core, or all have died; the next triage tries again."""
 
 
 class CanTriage(Protocol):
@@ -59,6 +63,11 @@ class TriagePool:
         with self._one() as child:
             return child.triage(report)
 
+    def state(self) -> CoreState:
+        """Whether the core has loaded: ready as soon as one process can triage."""
+        states = {child.state() for child in self._children}
+        return "ready" if "ready" in states else "loading" if "loading" in states else "failed"
+
     def close(self) -> None:
         """End the processes; a triage that runs fails with `CoreFailed`."""
         for child in self._children:
@@ -78,15 +87,15 @@ class _Child:
         self._factory = factory
         self._timeout = timeout
         self._process: subprocess.Popen[bytes] | None = None
+        self._loader = threading.Thread()
         self._loaded = False
 
     def triage(self, report: Report) -> Triage:
         if self._process is None or self._process.poll() is not None:
             self.close()
             self.start()
-        if not self._loaded:
-            self._loaded = self._within(START_TIMEOUT, None) != b""
-        value = json.loads(self._within(self._timeout, json.dumps(asdict(report)).encode()))
+        self._loader.join()
+        value = json.loads(self._answer(json.dumps(asdict(report)).encode()))
         if "failed" in value:
             raise CoreFailed(value["failed"])
         return Triage.model_validate(value["triage"])
@@ -99,21 +108,35 @@ class _Child:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
+        self._loader = threading.Thread(target=self._load, args=[self._process], daemon=True)
+        self._loader.start()
 
-    def _within(self, seconds: float, line: bytes | None) -> bytes:
-        """Send the line (if any) and return the next one that the process writes, or put an end to it."""
+    def state(self) -> CoreState:
+        """Whether this process can triage."""
+        if self._loader.is_alive():
+            return "loading"
+        alive = self._process is not None and self._process.poll() is None
+        return "ready" if self._loaded and alive else "failed"
+
+    def _load(self, process: subprocess.Popen[bytes]) -> None:
+        self._loaded = self._within(process, START_TIMEOUT, None) != b""
+
+    def _answer(self, line: bytes) -> bytes:
         process = self._process
-        assert process is not None
-        guard = threading.Timer(seconds, process.kill)
-        guard.start()
-        try:
-            answer = self._ask(process, line)
-        finally:
-            guard.cancel()
+        answer = self._within(process, self._timeout, line) if process is not None and self._loaded else b""
         if not answer:
             self.close()
             raise CoreFailed("the triage process died or hung")
         return answer
+
+    def _within(self, process: subprocess.Popen[bytes], seconds: float, line: bytes | None) -> bytes:
+        """Send the line (if any) and return the next one that the process writes, or put an end to it."""
+        guard = threading.Timer(seconds, process.kill)
+        guard.start()
+        try:
+            return self._ask(process, line)
+        finally:
+            guard.cancel()
 
     def close(self) -> None:
         """End the process."""
@@ -122,6 +145,7 @@ class _Child:
             return
         process.kill()
         process.wait()
+        self._loader.join()
         for stream in (process.stdin, process.stdout):
             if stream is not None:
                 stream.close()
@@ -142,8 +166,9 @@ class _Child:
 def _serve(factory: str) -> None:
     """The child: answer reports until standard input ends."""
     os.nice(NICENESS)
-    # Ctrl-C reaches the whole group; the parent ends this process when it is done with it.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Ctrl-C and a supervisor's SIGTERM reach the whole group; the parent ends this process when it is done.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints must not stand between the answers
     module, _, function = factory.partition(":")

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 
 from fastapi import APIRouter, FastAPI
 
 from bot.service import Service
 from bot.web.github_hook import HookOptions, github_router
 from bot.web.health import health_router
-
-Beside = Callable[[], AbstractAsyncContextManager[None]]
-"""Starts something that runs as long as the web application does (a worker)."""
+from bot.worker_process import WorkerProcess
 
 
-def make_app(service: Service, routers: Sequence[APIRouter] = (), beside: Beside | None = None) -> FastAPI:
-    """The application over an open service; `routers` add further surfaces (Slack, the maintainers' page)."""
+def make_app(
+    service: Service, routers: Sequence[APIRouter] = (), worker: WorkerProcess | None = None
+) -> FastAPI:
+    """The application over an open service; `routers` add further surfaces (Slack, the maintainers' page).
+
+    `worker` runs as long as the application does.
+    """
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        if beside is None:
+        if worker is None:
             yield
             return
-        async with beside():
+        async with worker.running():
             yield
 
     settings = service.settings
@@ -34,7 +37,7 @@ def make_app(service: Service, routers: Sequence[APIRouter] = (), beside: Beside
         edit_delay=settings.edit_delay,
     )
     app.include_router(github_router(options, service.accept, service.metrics))
-    app.include_router(health_router(service))
+    app.include_router(health_router(service, worker))
     for router in routers:
         app.include_router(router)
     return app

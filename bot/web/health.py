@@ -12,10 +12,11 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from bot.db.migrate import pending
 from bot.service import Service
+from bot.worker_process import WorkerProcess
 
 
-def health_router(service: Service) -> APIRouter:
-    """The routes for supervisors and Prometheus."""
+def health_router(service: Service, worker: WorkerProcess | None = None) -> APIRouter:
+    """The routes for supervisors and Prometheus; `worker` is the one beside this process, if any."""
     router = APIRouter()
 
     @router.get("/healthz")
@@ -25,14 +26,20 @@ def health_router(service: Service) -> APIRouter:
 
     @router.get("/readyz")
     async def readyz() -> JSONResponse:
-        """200 when deliveries can be taken; `missing` names what keeps the service in shadow."""
+        """200 when deliveries can be taken; `missing` names what keeps the service in shadow.
+
+        `engine`: whether the worker beside can triage yet. Deliveries wait for it in the queue, so it does not
+        count for being ready; "elsewhere" with --web-only.
+        """
         report = await readiness(service)
+        report["engine"] = "elsewhere" if worker is None else (await worker.ask()).core
         return JSONResponse(report, status_code=200 if report["ready"] else 503)
 
     @router.get("/metrics")
     async def metrics() -> Response:
         page = await asyncio.to_thread(service.metrics.page)
-        return Response(page, media_type=CONTENT_TYPE_LATEST)
+        work = "" if worker is None else (await worker.ask()).metrics
+        return Response(page + work.encode(), media_type=CONTENT_TYPE_LATEST)
 
     return router
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import httpx2
@@ -41,8 +43,6 @@ def start(kind: str, *arguments: str, database: str, **environment: str) -> subp
 
 async def until_ready(client: httpx2.AsyncClient, seconds: float = 20) -> None:
     """Wait until the web process answers."""
-    import asyncio
-
     for _ in range(int(seconds * 10)):
         try:
             if (await client.get("/readyz")).status_code == 200:
@@ -78,8 +78,22 @@ def spinning_core() -> SpinningCore:
     return SpinningCore()
 
 
-def _spinning_work(service: Service) -> Work:
+def spinning_work(service: Service) -> Work:
     return work_of(service, None, TriagePool("tests.soak.bot_process:spinning_core"))
+
+
+async def _bare(port: int) -> None:
+    """A server that reads what it is sent and says 202: what the machine itself needs."""
+
+    async def say(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).lower()
+                length = next(line for line in head.split(b"\r\n") if line.startswith(b"content-length:"))
+                await reader.readexactly(int(length.partition(b":")[2]))
+                writer.write(b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n")
+
+    await (await asyncio.start_server(say, "127.0.0.1", port)).serve_forever()
 
 
 def main(kind: str, *arguments: str) -> None:
@@ -88,7 +102,9 @@ def main(kind: str, *arguments: str) -> None:
     if kind == "web":
         serve(settings, "127.0.0.1", int(arguments[0]), None)
     elif kind == "serve":
-        serve(settings, "127.0.0.1", int(arguments[0]), _spinning_work)
+        serve(settings, "127.0.0.1", int(arguments[0]), "tests.soak.bot_process:spinning_work")
+    elif kind == "bare":
+        asyncio.run(_bare(int(arguments[0])))
     else:
         run_worker_process(settings, _work, options=QUICK)
 

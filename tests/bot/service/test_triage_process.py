@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil  # type: ignore[import-untyped]
 import pytest
 
 from bot.triage_process import CoreFailed, TriagePool
@@ -72,3 +74,28 @@ def test_a_core_that_cannot_be_made_fails_each_triage(monkeypatch: pytest.Monkey
         with pytest.raises(CoreFailed):
             pool.triage(Report("x", "fine", ""))
     pool.close()
+
+
+def test_the_pool_says_whether_its_core_has_loaded(pool: TriagePool, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert pool.state() == "loading"
+    pool.triage(Report("x", "fine", ""))
+    assert pool.state() == "ready"
+    with pytest.raises(CoreFailed):
+        pool.triage(Report("x", "crash", ""))
+    assert pool.state() == "failed"
+    pool.triage(Report("x", "fine", ""))
+    assert pool.state() == "ready"
+    broken = TriagePool(f"{__name__}:broken_core")
+    with pytest.raises(CoreFailed):
+        broken.triage(Report("x", "fine", ""))
+    assert broken.state() == "failed"
+    broken.close()
+
+
+def test_a_signal_to_the_group_leaves_a_triage_alone(pool: TriagePool) -> None:
+    pool.triage(Report("x", "fine", ""))
+    [child] = [c for c in psutil.Process().children() if "bot.triage_process" in c.cmdline()]
+    for number in (signal.SIGINT, signal.SIGTERM):
+        child.send_signal(number)
+    pool.triage(Report("x", "fine", ""))
+    assert child.is_running()
