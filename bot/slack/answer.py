@@ -16,63 +16,42 @@ from slack_sdk.models.blocks import (
 from bot.gate.mrkdwn import code, code_block, prose
 from bot.gate.quote import clean, shorten
 from bot.gate.slack import TEXT_CHARS, PassedMessage, pass_message
-from bot.render.frame import Frame
-from bot.slack.extras import cases, extras, updated
+from bot.slack.extras import cases, extras
+from bot.slack.fixes import fixes
+from bot.slack.headline import headline, notice, other_kind
 from bot.slack.view import Links, View, mrkdwn, section
-from knowledge.triage import AxisName, FixAdvice, QuotedLine
+from knowledge.triage import QuotedLine
 
 MORE, SCRIPT, WRONG, SHARE = "dt_more", "dt_script", "dt_wrong", "dt_share"
 EVIDENCE_LINES = 6
+KNOWN_ERRORS = 2
 _LINE_CHARS = 160
 _ROLES = {"root": 0, "consequence": 1, "context": 2}
-_say = Frame("en")
 
 
 def render(view: View) -> PassedMessage:
     """The answer, through the gate."""
     links = Links()
-    question = bool(view.claimed("type")) and view.claimed("type")[0][0] != "fault"
-    blocks: list[Block] = [section([_headline(view), *_cause(view, question)])]
-    blocks += [*_corrected(view), *updated(view), *_second(view), *_evidence(view), *_conflicts(view)]
-    blocks += [section(["*What resolved such cases*"])] if view.triage.advice.fixes else []
-    blocks += [_fix(place, fix, view, links) for place, fix in enumerate(view.triage.advice.fixes[:3], 1)]
-    if question and not view.extras:
+    blocks: list[Block] = [section(headline(view))]
+    blocks += [*_corrected(view), *_measured(view), *_second(view), *_evidence(view), *_conflicts(view)]
+    blocks += fixes(view, links)
+    if other_kind(view) is not None and not view.extras:
         blocks += cases(view, links)
     blocks += _missing(view)
     if view.extras:
         blocks += extras(view, links)
     blocks += [_buttons(view), _footer(view)]
-    return pass_message(_notice(view), blocks, links.addresses)
-
-
-def _headline(view: View) -> str:
-    types, symptom, stage = view.claimed("type"), view.claimed("symptom"), view.claimed("stage")
-    if types and types[0][0] != "fault":
-        kind = prose(view.name("type", types[0][0]), 60)
-        return f"*This reads like another kind of post than a fault: {kind}* — {_say.how_sure(types[0][1])}."
-    if not symptom and not stage:
-        return "*A failure that these words do not pin down.*"
-    what = " / ".join(view.words("symptom", id_) for id_, _ in symptom[:2])
-    what = what or "a fault whose symptom cannot be told from this text"
-    if stage:
-        what = f"{view.words('stage', stage[0][0])}: {what}"
-    return f"*{what}* — {_say.how_sure((symptom or stage)[0][1])}."
-
-
-def _cause(view: View, question: bool) -> list[str]:
-    if question:
-        return []
-    causes = view.claimed("cause")
-    if causes:
-        sure = _say.how_sure(causes[0][1])
-        return [f"Likely root cause, a hypothesis: {view.words('cause', causes[0][0])} — {sure}."]
-    still = ", ".join(view.words("cause", id_) for id_ in view.triage.cause.answer_set[:4])
-    return [f"The root cause cannot be told from this text; still possible: {still}."] if still else []
+    return pass_message(notice(view), blocks, links.addresses)
 
 
 def _corrected(view: View) -> list[Block]:
     given = [view.words(axis, id_) for axis, ids in view.corrected.items() for id_ in ids]
     return [section([f"Corrected by a person: {', '.join(given)}."])] if given else []
+
+
+def _measured(view: View) -> list[Block]:
+    found = [f"• {prose(text, 250)}" for text in view.triage.measured[:5]]
+    return [section(["*What the diagnostics found*", *found])] if found else []
 
 
 def _second(view: View) -> list[Block]:
@@ -88,7 +67,9 @@ def _evidence(view: View) -> list[Block]:
     if not best:
         return []
     head = "It rests on these lines:\n"
-    return [section([head + code_block([_quoted(line) for line in best], TEXT_CHARS - len(head))])]
+    known = [f"• {prose(s.meaning, 150)}" for s in view.triage.evidence.signatures[:KNOWN_ERRORS]]
+    room = TEXT_CHARS - len(head) - sum(len(line) + 1 for line in known)
+    return [section([head + code_block([_quoted(line) for line in best], room), *known])]
 
 
 def _quoted(line: QuotedLine) -> str:
@@ -102,17 +83,6 @@ def _conflicts(view: View) -> list[Block]:
     found = view.triage.evidence.conflicts[:2]
     known = "Versions that are known not to work together"
     return [section([f"{known}: {prose(c.text, 350)} (source: {code(c.source)})"]) for c in found]
-
-
-def _fix(place: int, fix: FixAdvice, view: View, links: Links) -> Block:
-    count, of = fix.support.count, fix.support.of
-    behind = (
-        f"{count} of {of}: {prose(fix.support.scope, 100)}" if count else "no labelled case behind it yet"
-    )
-    near = [n for n in view.triage.neighbours if fix.id in n.labels.fix][:2]
-    seen = [f"   Such a case: {', '.join(links(n.url, n.id) for n in near)}"] if near else []
-    name = prose(fix.name, 80)
-    return section([f"{place}. *{name}* ({behind})", f"   {prose(fix.text, 350)}", *seen])
 
 
 def _missing(view: View) -> list[Block]:
@@ -146,13 +116,3 @@ def _footer(view: View) -> Block:
     notes = [prose(note, 150) for note in (*view.notes, *view.triage.evidence.notes)[:4]]
     lines = [" ".join(filter(None, [who, how, basis])), *notes]
     return ContextBlock(elements=[mrkdwn(line) for line in lines])
-
-
-def _notice(view: View) -> str:
-    """What a notification shows: ids and numbers alone."""
-    axes: tuple[AxisName, ...] = ("symptom", "stage")
-    for axis in axes:
-        claimed = view.claimed(axis)
-        if claimed and claimed[0][0].replace(".", "").isalnum():
-            return f"Triage: {axis} {claimed[0][0]}, {_say.how_sure(claimed[0][1])}"
-    return "Triage"

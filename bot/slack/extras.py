@@ -1,4 +1,4 @@
-"""What an answer keeps behind its button: similar cases, every axis' ranking, versions; and results' moves."""
+"""What an answer keeps behind its button: similar cases, every axis' ranking, known errors, versions."""
 
 from __future__ import annotations
 
@@ -36,21 +36,6 @@ def cases(view: View, links: Links) -> list[Block]:
         line = f"• {links(case.url, case.id)} — {code(case.title, 100)}"
         lines.append(line + (f". Resolved by: {prose(case.resolution, 120)}" if case.resolution else ""))
     return [section(["*Similar cases*", *lines])] if lines else []
-
-
-def updated(view: View) -> list[Block]:
-    """What diagnostics results moved, and what contradicts what."""
-    update = view.update
-    if update is None:
-        found = [f"• {prose(text, 250)}" for text in view.triage.measured[:5]]
-        return [section(["*What was measured*", *found])] if found else []
-    lines = [
-        f"• {prose(move.text, 250)} ({prose(view.name('cause', move.cause), 60)}: "
-        f"{round(100 * move.before)} % to {round(100 * move.after)} %)"
-        for move in update.moves[:4]
-    ]
-    lines += [f"• {prose(text, 250)}" for text in (*update.contradictions, *update.notes)[:3]]
-    return [section(["*After the diagnostics results*", *(lines or ["• They change nothing."])])]
 
 
 def _axis(view: View, name: str) -> str:

@@ -1,8 +1,6 @@
-"""From a kept triage to what is shown of it now, with corrections and results; and bringing that to people."""
+"""From a kept triage to what is shown of it now, with corrections; and bringing that to people."""
 
 from __future__ import annotations
-
-from contextlib import suppress
 
 import structlog
 
@@ -11,32 +9,24 @@ from bot.slack.answer import render
 from bot.slack.errors import Refused, Unsure
 from bot.slack.ports import SlackPorts
 from bot.slack.records import SlackTriage
-from bot.slack.result_update import read_results, with_results
 from bot.slack.sending import Sender
 from bot.slack.task import Task
 from bot.slack.view import View
-from knowledge.diagnostics import Update
-from knowledge.errors import InputError
-from knowledge.triage import AxisName, Triage
+from knowledge.triage import AxisName
 
 log = structlog.get_logger(__name__)
 
 
 def view_of(kept: SlackTriage, ports: SlackPorts, *, extras: bool = False) -> View:
-    """The triage as it now stands: results move the causes, what people corrected stands above all."""
-    triage: Triage = kept.triage
-    update: Update | None = None
-    with suppress(InputError):  # none, or kept by a version that read another schema
-        triage, update = with_results(triage, read_results(ports.store.results(kept.id)))
+    """The triage as it now stands: what people corrected stands above it."""
     corrected: dict[AxisName, tuple[str, ...]] = {}
     for correction in ports.store.corrections(kept.id):
         corrected.update(correction.labels)
     return View(
         id=kept.id,
-        triage=apply_corrections(triage, corrected),
+        triage=apply_corrections(kept.triage, corrected),
         name=ports.core.name,
         corrected=corrected,
-        update=update,
         shared=kept.shared,
         extras=extras,
         notes=kept.notes,

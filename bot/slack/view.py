@@ -9,7 +9,6 @@ from slack_sdk.models.blocks import MarkdownTextObject, SectionBlock
 
 from bot.gate.mrkdwn import code, link, prose
 from bot.gate.slack import TEXT_CHARS
-from knowledge.diagnostics import Update
 from knowledge.triage import Axis, AxisName, Triage
 
 
@@ -22,8 +21,6 @@ class View:
     triage: Triage
     name: Callable[[AxisName, str], str]
     corrected: dict[AxisName, tuple[str, ...]] = field(default_factory=dict)
-    update: Update | None = None
-    """What diagnostics results moved."""
     shared: bool = False
     extras: bool = False
     """With what is otherwise folded behind a button."""

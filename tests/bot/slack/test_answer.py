@@ -12,7 +12,6 @@ from slack_sdk.models.blocks import ActionsBlock, ButtonElement, SectionBlock
 from bot.gate.passed import GateError
 from bot.gate.slack import PassedMessage, pass_message
 from bot.slack.answer import render
-from bot.slack.result_update import with_results
 from bot.slack.view import View, mrkdwn
 from knowledge.triage import (
     Advice,
@@ -131,14 +130,14 @@ def test_an_answer_says_what_why_and_what_helped() -> None:
         "Training &amp; evaluation (`D`): Hang (`D.2.1`)* — probable (83 %)",
         "Likely root cause, a hypothesis: Network environment",
         "1 | It hangs.",
-        "Fix network setting of devices* (12 of 31: labelled hangs in training)",
+        "1. *Fix network setting of devices* — 12 of 31 labelled hangs in training",
         "Set `NCCL_SOCKET_IFNAME` to the interface",
         "The output with `NCCL_DEBUG=INFO` of all ranks.",
         "Only you see this.",
     ):
         assert part in text, part
     assert "Similar cases" not in text
-    assert passed.text == "Triage: symptom D.2.1, probable (83 %)"
+    assert passed.text == "Triage: Hang, probable (83 %)"
     assert list(buttons({"blocks": list(passed.blocks)})) == ["dt_script", "dt_more", "dt_wrong", "dt_share"]
 
 
@@ -157,7 +156,7 @@ def test_a_fix_links_to_a_case_that_it_resolved() -> None:
         for n in a_triage().neighbours
     ]
     passed = render(View("0a1b2c", a_triage(neighbours=near), FakeCore().name))
-    assert "Such a case: <https://github.com/horovod/horovod/issues/1006|" in shown(
+    assert "A near case that it resolved: <https://github.com/horovod/horovod/issues/1006|" in shown(
         {"blocks": list(passed.blocks)}
     )
 
@@ -171,24 +170,62 @@ def test_a_shared_answer_has_no_share_button_and_says_how_to_go_on() -> None:
 def test_what_cannot_be_told_is_said_so() -> None:
     unsure = axis(("D", 0.4), claim=False)
     causes = axis(("network_environment", 0.4), ("dependency", 0.3), claim=False)
-    triage = a_triage(stage=unsure, symptom=unsure, cause=causes)
+    symptom = axis(("D.2.1", 0.4), claim=False).model_copy(update={"answer_set": []})
+    triage = a_triage(stage=unsure, symptom=symptom, cause=causes)
     text = shown({"blocks": list(render(View("0a1b2c", triage, FakeCore().name)).blocks)})
-    assert "A failure that these words do not pin down." in text
-    assert "cannot be told from this text; still possible: Network environment, Dependency" in text
+    assert text.startswith("*A failure that these words do not pin down*; closest: Hang (`D.2.1`) 40 %.")
+    assert "cannot be told from this text; still possible: Network environment, Dependency." in text
+    assert "The diagnostics script helps to tell them apart." in text
+
+
+def first_line(triage: Triage) -> str:
+    return shown({"blocks": list(render(View("0a1b2c", triage, FakeCore().name)).blocks)}).splitlines()[0]
+
+
+def test_the_first_line_is_as_sure_as_its_least_sure_part() -> None:
+    triage = a_triage(stage=axis(("D", 0.6)), symptom=axis(("D.2.1", 0.95)))
+    assert first_line(triage).endswith("more likely than not (60 %).")
+
+
+def test_a_few_symptoms_still_possible_are_the_finding() -> None:
+    open_ = axis(("D.2.1", 0.5), ("B.2", 0.25), claim=False)
+    line = first_line(a_triage(symptom=open_))
+    assert line.endswith("one of Hang (`D.2.1`), Hang &amp; timeout (`B.2`)* — probable (75 %).")
+
+
+def test_an_open_symptom_is_not_called_certain() -> None:
+    many = axis(("D.2.1", 0.3), ("B.2", 0.28), ("A.1", 0.2), ("D.other", 0.12), claim=False)
+    line = first_line(a_triage(symptom=many))
+    assert line.startswith("*A fault in Training &amp; evaluation (`D`)* — almost certain (90 %). Which one")
+    assert "closest: Hang (`D.2.1`) 30 %, Hang &amp; timeout (`B.2`) 28 %" in line
+
+
+def test_an_answer_is_short_and_more_unfolds_the_rest() -> None:
+    fixes = [a_triage().advice.fixes[0].model_copy(update={"name": f"Fix number {n}"}) for n in (1, 2, 3)]
+    triage = a_triage(advice=Advice(fixes=fixes))
+    short, long = (
+        shown({"blocks": list(render(View("0a", triage, FakeCore().name, extras=extras)).blocks)})
+        for extras in (False, True)
+    )
+    advice = "Set `NCCL_SOCKET_IFNAME`"
+    assert (short.count("Fix number"), short.count(advice)) == (3, 1)
+    assert long.count(advice) == 3
+
+
+def test_a_known_error_is_explained_below_its_line() -> None:
+    known = SignatureMatch(id="x", meaning="A peer does not listen.", line=1, symptom=[], cause=[], fix=[])
+    evidence = a_triage().evidence.model_copy(update={"signatures": [known]})
+    passed = render(View("0a", a_triage(evidence=evidence), FakeCore().name))
+    assert "```\n• A peer does not listen." in shown({"blocks": list(passed.blocks)})
 
 
 def test_a_question_gets_cases_and_no_cause() -> None:
     passed = render(View("0a1b2c", a_triage(type=axis(("howto", 0.8), ("fault", 0.2))), FakeCore().name))
     text = shown({"blocks": list(passed.blocks)})
-    assert "another kind of post than a fault: How-to" in text
+    assert text.startswith("*This reads as a how-to question, not as a fault* — probable (80 %).")
+    assert passed.text == "Triage: no fault, as it seems"
     assert "Similar cases" in text
     assert "root cause" not in text
-
-
-def test_results_that_change_nothing_leave_the_causes() -> None:
-    triage, moved = with_results(a_triage(), ())
-    assert triage.cause.top == "network_environment"
-    assert moved.moves == ()
 
 
 def button(value: str = "v", url: str | None = None) -> ButtonElement:

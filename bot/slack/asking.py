@@ -1,0 +1,63 @@
+"""A text that somebody asks about: a report, a diagnostics result, or a report with its result."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+from bot.jobs.runner import Ended
+from bot.slack import words
+from bot.slack.answer import render
+from bot.slack.files import ReadFiles, read_files
+from bot.slack.ports import SlackPorts
+from bot.slack.records import SlackTriage
+from bot.slack.results import add_result, triage_for, triaged
+from bot.slack.sending import Sender
+from bot.slack.showing import tell, view_of
+from bot.slack.task import Task
+from knowledge.diagnostics import has_result, parse_result
+from knowledge.errors import InputError
+from knowledge.readback import without_results
+
+REMARK = 300
+"""Characters beside a result that still count as a remark on it; more is a report of its own."""
+
+
+def ask(task: Task, ports: SlackPorts, sender: Sender) -> Ended:
+    """Answer a text with its files; a result moves the triage that it belongs to."""
+    files = read_files(task, ports)
+    text = "\n\n".join(filter(None, [task.text, files.text]))
+    if not has_result(text):
+        if task.kind == "result":
+            return Ended("silent", "no result in the reply")
+        return _triage(text, files, task, ports, sender)
+    try:
+        parse_result(text)
+    except InputError as error:
+        return Ended("silent", tell(task, ports, sender, f"{error} {error.remedy}"))
+    beside = without_results(text).strip()
+    kept = triage_for(task, ports)
+    in_its_thread = kept is not None and kept.shared_ts is not None and kept.shared_ts == task.thread
+    if kept is not None and (in_its_thread or len(beside) <= REMARK):
+        return add_result(kept, text, task, ports, sender)
+    if beside:
+        return _triage(text, files, task, ports, sender)
+    return Ended("silent", sender.answer(task, words.NO_RESULT_HERE))
+
+
+def _triage(text: str, files: ReadFiles, task: Task, ports: SlackPorts, sender: Sender) -> Ended:
+    if not text.strip():
+        return Ended("silent", sender.answer(task, " ".join([words.NOTHING_TO_READ, *files.notes])))
+    id_, now = sha256(sender.delivery.encode()).hexdigest()[:24], ports.clock.now()
+    kept = SlackTriage(
+        id=id_,
+        workspace=task.workspace,
+        asker=task.user,
+        channel=task.channel,
+        body=text,
+        notes=files.notes,
+        triage=triaged(id_, text, files.notes, ports),
+        at=now,
+    )
+    ports.store.save_triage(kept)
+    ports.store.forget(now)
+    return Ended("written", sender.answer(task, render(view_of(kept, ports))))
