@@ -29,7 +29,13 @@ def examine() -> list[Finding]:
     except UserError as error:
         return [Finding("broken", "settings", error.message, error.remedy)]
     findings = [Finding("ok", "settings", "read")]
-    for subject, check in (("database", _database), ("model", _model), ("github", _github)):
+    for subject, check in (
+        ("database", _database),
+        ("model", _model),
+        ("github", _github),
+        ("slack", _slack),
+        ("llm", _llm),
+    ):
         findings.extend(_checked(subject, check, settings))
     return findings
 
@@ -67,6 +73,20 @@ def _github(settings: Settings) -> Iterator[Finding]:
     settings.read_private_key()
     if not settings.missing_github_app:
         yield from _github_answers(settings)
+
+
+def _slack(settings: Settings) -> Iterator[Finding]:
+    from bot.slack.doctor import slack_findings
+
+    yield from slack_findings(settings)
+
+
+def _llm(settings: Settings) -> Iterator[Finding]:
+    from bot.llm.build import standing
+
+    told = standing(settings)
+    if told is not None:
+        yield Finding("ok", "llm", told)
 
 
 def _github_answers(settings: Settings) -> Iterator[Finding]:

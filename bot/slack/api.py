@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,6 +19,17 @@ TIMEOUT = 10
 _REPLY_HOSTS = {"hooks.slack.com", "hooks.slack-gov.com"}
 _FILE_HOSTS = {"files.slack.com", "files.slack-gov.com"}
 _NO_UNFURL = {"unfurl_links": False, "unfurl_media": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What Slack says of a token; `date` is its clock, as HTTP writes it."""
+
+    team: str
+    is_bot: bool
+    scopes: frozenset[str]
+    expires: bool
+    date: str | None
 
 
 class SlackApi:
@@ -103,13 +115,24 @@ class SlackApi:
             raise Unreachable(f"the file was not read: {type(error).__name__}") from error
         return bytes(data[:limit])
 
-    def exchange(self, client_id: str, secret: str, code: str, redirect_uri: str) -> dict[str, Any]:
-        """The answer of oauth.v2.access for a code."""
+    def exchange(self, client_id: str, secret: str, **grant: str) -> dict[str, Any]:
+        """The answer of oauth.v2.access for a grant: a code, or a refresh token."""
         with slack_errors():
-            answer = self._client(None).oauth_v2_access(
-                client_id=client_id, client_secret=secret, code=code, redirect_uri=redirect_uri
-            )
+            answer = self._client(None).oauth_v2_access(client_id=client_id, client_secret=secret, **grant)
         return answer.data if isinstance(answer.data, dict) else {}
+
+    def identity(self, token: str) -> Identity:
+        """Whose token it is and what it may do. https://docs.slack.dev/reference/methods/auth.test"""
+        with slack_errors():
+            answer = self._client(token).auth_test()
+        headers = {name.lower(): str(value) for name, value in answer.headers.items()}
+        return Identity(
+            team=str(answer.get("team", "")),
+            is_bot=bool(answer.get("bot_id")),
+            scopes=frozenset(filter(None, headers.get("x-oauth-scopes", "").replace(" ", "").split(","))),
+            expires="expires_in" in (answer.data if isinstance(answer.data, dict) else {}),
+            date=headers.get("date"),
+        )
 
     def _call(self, token: str, method: str, **values: Any) -> dict[str, Any]:
         with slack_errors():

@@ -9,11 +9,12 @@ from bot.github.ports import Clock, Core
 from bot.service import Service
 from bot.settings import Settings
 from bot.slack.api import SlackApi
-from bot.slack.install import OAuthClient, install_router
+from bot.slack.install import install_router
 from bot.slack.ledger import Ledger
-from bot.slack.ports import InstalledTokens, OneToken, SlackPorts, Tokens
+from bot.slack.ports import SlackPorts, Tokens
 from bot.slack.router import SlackWeb, slack_router
 from bot.slack.store import SlackStore
+from bot.slack.tokens import InstalledTokens, OAuthClient, OneToken
 from bot.slack.vault import Vault
 from bot.triage_process import CoreFailed
 from knowledge.report import Report
@@ -30,16 +31,19 @@ class NoCore:
 
 def slack_ports(service: Service, core: Core, clock: Clock | None = None) -> SlackPorts:
     """The ports by the settings. Raises `SettingsError` for a token key that is none."""
-    settings = service.settings
-    store, vault = SlackStore(service.threads), Vault.of(settings)
+    settings, clock = service.settings, clock or SystemClock()
+    store, vault, api = SlackStore(service.threads), Vault.of(settings), SlackApi(settings.slack_api_url)
+    tokens: Tokens = InstalledTokens(store, vault, api, clock, oauth_client(settings))
+    if settings.slack_bot_token is not None:
+        tokens = OneToken(settings.slack_bot_token.get_secret_value())
     return SlackPorts(
-        api=SlackApi(settings.slack_api_url),
+        api=api,
         store=store,
         ledger=Ledger(service.threads),
         vault=vault,
-        tokens=_tokens(settings, store, vault),
+        tokens=tokens,
         core=core,
-        clock=clock or SystemClock(),
+        clock=clock,
     )
 
 
@@ -51,15 +55,14 @@ def slack_routers(service: Service, ports: SlackPorts) -> list[APIRouter]:
     secret = settings.slack_signing_secret.get_secret_value().encode()
     web = SlackWeb(ports, service.accept, service.metrics, secret, settings.slack_rate_limit)
     routers = [slack_router(web)]
-    if settings.slack_client_id is not None and settings.slack_client_secret is not None:
-        client = OAuthClient(
-            settings.slack_client_id, settings.slack_client_secret.get_secret_value(), settings.public_url
-        )
-        routers.append(install_router(client, ports))
-    return routers
+    client = oauth_client(settings)
+    return [*routers, install_router(client, ports)] if client else routers
 
 
-def _tokens(settings: Settings, store: SlackStore, vault: Vault) -> Tokens:
-    if settings.slack_bot_token is not None:
-        return OneToken(settings.slack_bot_token.get_secret_value())
-    return InstalledTokens(store, vault)
+def oauth_client(settings: Settings) -> OAuthClient | None:
+    """The client that workspaces install the app with, where the settings have one."""
+    if settings.slack_client_id is None or settings.slack_client_secret is None:
+        return None
+    return OAuthClient(
+        settings.slack_client_id, settings.slack_client_secret.get_secret_value(), settings.public_url
+    )

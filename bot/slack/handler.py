@@ -15,6 +15,7 @@ from bot.slack import words
 from bot.slack.answer import render
 from bot.slack.asking import ask
 from bot.slack.buttons import more, script, share
+from bot.slack.errors import Refused
 from bot.slack.ports import SlackPorts
 from bot.slack.records import SlackCorrection
 from bot.slack.sending import Sender
@@ -67,11 +68,25 @@ def _uninstall(task: Task, ports: SlackPorts, sender: Sender) -> Ended:
     return Ended("command", "uninstalled" if gone else "installed again since")
 
 
+def _revoked(task: Task, ports: SlackPorts, sender: Sender) -> Ended:
+    """Tokens were revoked: the one in use, or one that it has replaced."""
+    token = ports.tokens.token(task.workspace)
+    if token is not None:
+        try:
+            ports.api.identity(token)
+        except Refused:
+            log.info("token revoked", workspace=task.workspace)
+        else:
+            return Ended("silent", "the token still works")
+    return _uninstall(task, ports, sender)
+
+
 _DO: dict[Kind, Callable[[Task, SlackPorts, Sender], Ended]] = {
     "triage": ask,
     "result": ask,
     "correct": _correct,
     "uninstall": _uninstall,
+    "revoked": _revoked,
     "more": more,
     "script": script,
     "share": share,

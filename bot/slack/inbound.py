@@ -66,8 +66,10 @@ def event(payload: Mapping[str, Any], now: float) -> Decision:
     at = payload.get("event_time")
     at = float(at) if isinstance(at, int | float) else now
     kind = inner.get("type")
-    if kind == "app_uninstalled" or (kind == "tokens_revoked" and _bots_revoked(inner)):
+    if kind == "app_uninstalled":
         return Queue(Task(kind="uninstall", workspace=workspace, at=at), call_id(workspace, event_id))
+    if kind == "tokens_revoked" and _bots_revoked(inner):
+        return Queue(Task(kind="revoked", workspace=workspace, at=at), call_id(workspace, event_id))
     if kind == "message":
         return _message(inner, workspace, call_id(workspace, event_id), at)
     return Answer()

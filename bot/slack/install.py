@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import hmac
 import secrets
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
@@ -21,6 +20,7 @@ from bot.jobs.retry import TryLater
 from bot.slack.errors import SlackError
 from bot.slack.ports import SlackPorts
 from bot.slack.records import Installation
+from bot.slack.tokens import OAuthClient, expiry
 
 log = structlog.get_logger(__name__)
 
@@ -35,21 +35,6 @@ SCOPES = (
 )
 COOKIE = "distriage_slack_state"
 STATE_SECONDS = 600
-
-
-@dataclass(frozen=True, slots=True)
-class OAuthClient:
-    """The Slack app's client; `public_url` is where people reach this service."""
-
-    id: str
-    secret: str
-    public_url: str
-    authorize_url: str = "https://slack.com/oauth/v2/authorize"
-
-    @property
-    def redirect_uri(self) -> str:
-        """Where Slack sends people back to."""
-        return f"{self.public_url.rstrip('/')}/slack/oauth_redirect"
 
 
 def install_router(client: OAuthClient, ports: SlackPorts) -> APIRouter:
@@ -115,12 +100,13 @@ def _install(client: OAuthClient, ports: SlackPorts, code: str) -> str | None:
     """Exchange the code and keep the token, encrypted; the workspace's name, None when there is no bot token."""
     # The moment before the exchange: an uninstall that Slack reports for earlier must not delete this token.
     now = ports.clock.now()
-    answer = ports.api.exchange(client.id, client.secret, code, client.redirect_uri)
+    answer = ports.api.exchange(client.id, client.secret, code=code, redirect_uri=client.redirect_uri)
     team, enterprise = answer.get("team") or {}, answer.get("enterprise") or {}
     place = enterprise if answer.get("is_enterprise_install") else team
     token = answer.get("access_token")
     if not isinstance(token, str) or answer.get("token_type") != "bot" or not place.get("id"):
         return None
+    refresh, expires_at = expiry(answer, ports.vault, now)
     installation = Installation(
         workspace=str(place["id"]),
         name=str(place.get("name") or "")[:200],
@@ -128,6 +114,8 @@ def _install(client: OAuthClient, ports: SlackPorts, code: str) -> str | None:
         scopes=str(answer.get("scope") or ""),
         sealed_token=ports.vault.seal(token),
         installed_at=now,
+        sealed_refresh=refresh,
+        expires_at=expires_at,
     )
     ports.store.install(installation)
     log.info("installed", workspace=installation.workspace)

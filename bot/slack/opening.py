@@ -17,12 +17,17 @@ from knowledge.triage import AxisName
 
 log = structlog.get_logger(__name__)
 
+_OPEN_ALREADY = "exchanged_trigger_id"
+"""Slack's word for a trigger that has opened a modal. https://docs.slack.dev/reference/methods/views.open"""
+
 
 def open_modal(opened: Open, ports: SlackPorts) -> None:
     """Open it; when that fails, say so by the response URL. Never raises for what Slack does."""
     try:
         refusal = _open(opened, ports)
     except (SlackError, TryLater, psycopg.Error) as error:
+        if isinstance(error, Refused) and error.code == _OPEN_ALREADY:
+            return  # the call came twice
         log.warning("modal not opened", modal=opened.modal, error=type(error).__name__)
         refusal = words.NOT_OPENED if opened.modal == "paste" else words.TRY_AGAIN
     if refusal:
@@ -54,7 +59,9 @@ def _open(opened: Open, ports: SlackPorts) -> str | None:
         return None
     try:
         ports.api.open_view(token, opened.trigger, paste_view(opened, files=True))
-    except Refused:
+    except Refused as error:
+        if error.code == _OPEN_ALREADY:
+            raise
         # An upload box needs the scope files:read; a refused call has not used up the trigger.
         ports.api.open_view(token, opened.trigger, paste_view(opened, files=False))
     return None

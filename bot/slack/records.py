@@ -18,6 +18,9 @@ class Installation:
     scopes: str
     sealed_token: str
     installed_at: datetime
+    sealed_refresh: str | None = None
+    expires_at: datetime | None = None
+    """None for a token that does not expire."""
 
 
 @dataclass(frozen=True, slots=True)

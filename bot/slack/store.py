@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
@@ -28,6 +30,20 @@ class SlackStore(Table):
         row = self._row("SELECT * FROM slack_installations WHERE workspace = %s", (workspace,))
         return Installation(**row) if row else None
 
+    def installations(self, most: int) -> list[Installation]:
+        """Where the app is installed, the newest first."""
+        query = "SELECT * FROM slack_installations ORDER BY installed_at DESC LIMIT %s"
+        return [Installation(**row) for row in self._rows(query, (most,))]
+
+    @contextmanager
+    def alone_with(self, workspace: str) -> Iterator[None]:
+        """Hold a workspace's token: all processes that want to renew it line up here."""
+        with self._pool.connection() as connection, connection.transaction():
+            connection.execute(
+                "SELECT pg_advisory_xact_lock(hashtextextended('slack token:' || %s, 1))", (workspace,)
+            )
+            yield
+
     def uninstall(self, workspace: str, at: datetime) -> bool:
         """Delete the token and everything else of the workspace, unless it was installed again after `at`."""
         with self._pool.connection() as connection, connection.transaction():
@@ -40,7 +56,8 @@ class SlackStore(Table):
             for table in _OF_WORKSPACE:
                 connection.execute(f"DELETE FROM {table} WHERE workspace = %s".encode(), (workspace,))
             connection.execute(
-                "DELETE FROM deliveries WHERE source = 'slack' AND state <> 'queued' AND payload ->> 'workspace' = %s",
+                "DELETE FROM deliveries WHERE source = 'slack' AND event NOT IN ('uninstall', 'revoked')"
+                " AND payload ->> 'workspace' = %s",
                 (workspace,),
             )
             return True

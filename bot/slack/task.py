@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from knowledge.triage import AxisName
 
-Kind = Literal["triage", "result", "more", "script", "share", "correct", "uninstall"]
+Kind = Literal["triage", "result", "more", "script", "share", "correct", "uninstall", "revoked"]
 
 
 class _Value(BaseModel):

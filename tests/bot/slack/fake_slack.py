@@ -6,15 +6,19 @@ words are those that Slack documents: https://docs.slack.dev/reference/methods
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from email.utils import formatdate
+from pathlib import Path
 from typing import Any
 
 import uvicorn
+import yaml
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
@@ -23,8 +27,21 @@ from starlette.routing import Route
 from tests.bot.slack.limits import broken_message, broken_view
 
 TOKEN = "xoxb-fake-1"
-ALL_SCOPES = {"commands", "chat:write", "files:read", "files:write", "im:write", "channels:history"}
 ROOM = "C0ROOM"
+MANIFEST = yaml.safe_load((Path(__file__).parents[3] / "docs/slack-app-manifest.yaml").read_text("utf-8"))
+SCOPE_OF: dict[str, str | None] = {
+    "auth.test": None,
+    "chat.postEphemeral": "chat:write",
+    "chat.postMessage": "chat:write",
+    "chat.update": "chat:write",
+    "conversations.open": "im:write",
+    "files.completeUploadExternal": "files:write",
+    "files.getUploadURLExternal": "files:write",
+    "files.info": "files:read",
+    "oauth.v2.access": None,
+    "views.open": None,
+}
+"""The methods there are here, and the scope that each needs."""
 
 
 @dataclass
@@ -41,7 +58,8 @@ class Reply:
 class FakeSlack:
     """One workspace, T1, where the app is a member of ROOM."""
 
-    scopes: set[str] = field(default_factory=lambda: set(ALL_SCOPES))
+    scopes: set[str] = field(default_factory=lambda: set(MANIFEST["oauth_config"]["scopes"]["bot"]))
+    """Those of our manifest: a call that needs another one fails."""
     member_of: set[str] = field(default_factory=lambda: {ROOM})
     replies: dict[str, Reply] = field(default_factory=dict)
     private: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
@@ -51,9 +69,21 @@ class FakeSlack:
     views: list[dict[str, Any]] = field(default_factory=list)
     files: dict[str, dict[str, Any]] = field(default_factory=dict)
     contents: dict[str, bytes] = field(default_factory=dict)
-    uploads: dict[str, bytes] = field(default_factory=dict)
+    uploads: dict[str, dict[str, Any]] = field(default_factory=dict)
+    triggers: set[str] = field(default_factory=set)
+    """Those used up."""
+    delays: dict[str, float] = field(default_factory=dict)
+    """Path to the seconds between a call's effect and its answer."""
+    moment: Callable[[], float] = time.time
+    """The clock that tokens expire by."""
+    ends: dict[str, float] = field(default_factory=dict)
+    """When a token expires that does."""
+    refreshes: dict[str, str] = field(default_factory=dict)
+    """Refresh tokens that have not been used, and the access token each belongs to."""
     snippets: list[tuple[str, bytes]] = field(default_factory=list)
     """(channel, content) of completed uploads."""
+    uploaded: list[dict[str, Any]] = field(default_factory=list)
+    """What was said of them: name, kind, comment."""
     codes: dict[str, dict[str, Any]] = field(default_factory=dict)
     tokens: set[str] = field(default_factory=lambda: {TOKEN})
     calls: list[str] = field(default_factory=list)
@@ -72,6 +102,17 @@ class FakeSlack:
         self.contents[file_id] = content
         base = {"id": file_id, "user": "U1", "is_public": False, "channels": [], "groups": [], "ims": []}
         self.files[file_id] = {**base, "url_private_download": f"{self.url}/content/{file_id}", **facts}
+
+    def works(self, token: str) -> bool:
+        return token in self.tokens and self.ends.get(token, float("inf")) > self.moment()
+
+    def grant(self, kind: str) -> dict[str, Any]:
+        """A token that expires in twelve hours, and the refresh token that goes with it."""
+        number = len(self.ends)
+        token, refresh = f"xoxe.xoxb-{kind}-{number}", f"xoxe-{kind}-{number}"
+        self.tokens.add(token)
+        self.ends[token], self.refreshes[refresh] = self.moment() + 43_200, token
+        return {"access_token": token, "token_type": "bot", "refresh_token": refresh, "expires_in": 43_200}
 
     def to(self, user: str) -> list[dict[str, Any]]:
         return [message for one, message in self.private if one == user]
@@ -107,15 +148,19 @@ class _Api:
             self.state.public[(reply.channel, f"{len(self.state.public)}.by_url")] = message
         else:
             self.state.private.append((reply.user, message))
+        await asyncio.sleep(self.state.delays.get("respond", 0))
         return PlainTextResponse("ok", 500 if fault == "after" else 200)
 
     async def content(self, request: Request) -> Response:
-        if request.headers.get("authorization", "").removeprefix("Bearer ") not in self.state.tokens:
+        if not self.state.works(_bearer(request)) or "files:read" not in self.state.scopes:
             return Response(status_code=302, headers={"location": "https://slack.com/signin"})
         return Response(self.state.contents[request.path_params["file"]])
 
     async def upload(self, request: Request) -> Response:
-        self.state.uploads[request.path_params["file"]] = await request.body()
+        upload = self.state.uploads[request.path_params["file"]]
+        upload["content"] = await request.body()
+        if len(upload["content"]) != int(upload["length"]):
+            return PlainTextResponse("length", 400)
         return PlainTextResponse("OK")
 
     async def api(self, request: Request) -> Response:
@@ -124,18 +169,33 @@ class _Api:
         fault = self._fault(method)
         if callable(fault):
             return fault()
-        token = request.headers.get("authorization", "").removeprefix("Bearer ")
-        if method != "oauth.v2.access" and token not in self.state.tokens:
-            return JSONResponse({"ok": False, "error": "invalid_auth"})
+        token, scope = _bearer(request), SCOPE_OF[method]
+        if method != "oauth.v2.access" and not self.state.works(token):
+            error = "token_expired" if token in self.state.tokens else "invalid_auth"
+            return JSONResponse({"ok": False, "error": error})
+        if scope is not None and scope not in self.state.scopes:
+            return JSONResponse({"ok": False, "error": "missing_scope", "needed": scope})
         given = await _values(request)
+        if method == "auth.test":
+            return self.auth_test(token)
         answer = getattr(self, method.replace(".", "_"))(given)
         return JSONResponse(
             answer if "error" in answer else {"ok": True, **answer}, 500 if fault == "after" else 200
         )
 
+    def auth_test(self, token: str) -> Response:
+        facts = {"ok": True, "team": "Acme", "team_id": "T1", "user_id": "U0BOT", "bot_id": "B0BOT"}
+        if token in self.state.ends:
+            facts["expires_in"] = int(self.state.ends[token] - self.state.moment())
+        if token.startswith("xoxp-"):
+            del facts["bot_id"]
+        headers = {
+            "x-oauth-scopes": ",".join(sorted(self.state.scopes)),
+            "date": formatdate(self.state.moment()),
+        }
+        return JSONResponse(facts, headers=headers)
+
     def chat_postMessage(self, given: dict[str, Any]) -> dict[str, Any]:
-        if "chat:write" not in self.state.scopes:
-            return {"ok": False, "error": "missing_scope"}
         channel = given["channel"]
         if not channel.startswith("U") and channel not in self.state.member_of:
             return {"ok": False, "error": "not_in_channel"}
@@ -170,32 +230,37 @@ class _Api:
             return {"ok": False, "error": "invalid_arguments"}
         if given["trigger_id"].startswith("expired"):
             return {"ok": False, "error": "expired_trigger_id"}
+        if given["trigger_id"] in self.state.triggers:
+            return {"ok": False, "error": "exchanged_trigger_id"}
+        self.state.triggers.add(given["trigger_id"])
         self.state.views.append(view)
         return {"view": view}
 
     def files_info(self, given: dict[str, Any]) -> dict[str, Any]:
-        if "files:read" not in self.state.scopes:
-            return {"ok": False, "error": "missing_scope"}
         file = self.state.files.get(given["file"])
         return {"file": file} if file else {"ok": False, "error": "file_not_found"}
 
     def conversations_open(self, given: dict[str, Any]) -> dict[str, Any]:
-        if "im:write" not in self.state.scopes:
-            return {"ok": False, "error": "missing_scope"}
         return {"channel": {"id": f"D{given['users']}"}}
 
     def files_getUploadURLExternal(self, given: dict[str, Any]) -> dict[str, Any]:
-        if "files:write" not in self.state.scopes:
-            return {"ok": False, "error": "missing_scope"}
         name = f"F{len(self.state.uploads)}"
+        self.state.uploads[name] = given
         return {"upload_url": f"{self.state.url}/upload/{name}", "file_id": name}
 
     def files_completeUploadExternal(self, given: dict[str, Any]) -> dict[str, Any]:
         files = given["files"] if isinstance(given["files"], list) else json.loads(given["files"])
-        self.state.snippets += [(given["channel_id"], self.state.uploads[file["id"]]) for file in files]
+        for file in files:
+            upload = self.state.uploads[file["id"]]
+            self.state.snippets.append((given["channel_id"], upload["content"]))
+            self.state.uploaded.append({**given, **upload, **file})
         return {"files": files}
 
     def oauth_v2_access(self, given: dict[str, Any]) -> dict[str, Any]:
+        if given.get("grant_type") == "refresh_token":
+            if self.state.refreshes.pop(given["refresh_token"], None) is None:
+                return {"ok": False, "error": "invalid_refresh_token"}
+            return self.state.grant("renewed")
         answer = self.state.codes.pop(given.get("code", ""), None)
         if answer is None:
             return {"ok": False, "error": "invalid_code"}
@@ -210,6 +275,10 @@ class _Api:
     def _fault(self, path: str) -> Callable[[], Response] | str | None:
         waiting = self.state.faults.get(path)
         return waiting.pop(0) if waiting else None
+
+
+def _bearer(request: Request) -> str:
+    return request.headers.get("authorization", "").removeprefix("Bearer ")
 
 
 async def _values(request: Request) -> dict[str, Any]:
@@ -228,7 +297,7 @@ def serve(state: FakeSlack) -> Iterator[str]:
     """Run the fake on a free port; the value is its root address."""
     app = Starlette(routes=_Api(state).routes())
     server = uvicorn.Server(
-        uvicorn.Config(app, host="127.0.0.1", port=0, log_level="critical", lifespan="off")
+        uvicorn.Config(app, host="127.0.0.1", port=0, log_level="critical", lifespan="off", date_header=False)
     )
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

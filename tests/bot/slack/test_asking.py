@@ -171,6 +171,20 @@ def test_a_box_that_cannot_be_opened_is_said_so(opened: OpenService, fake: FakeS
     asyncio.run(go())
 
 
+def test_a_retry_of_the_call_that_opened_the_box_is_quiet(opened: OpenService, fake: FakeSlack) -> None:
+    async def go() -> None:
+        async with bench(opened, fake) as b:
+            body = b.command_body("")
+            for retry in ("0", "1"):
+                assert (
+                    await b.post("/slack/commands", body, **{"x-slack-retry-num": retry})
+                ).status_code == 200
+            assert len(fake.views) == 1
+            assert fake.private == []
+
+    asyncio.run(go())
+
+
 def test_the_message_shortcut_reads_the_message_as_it_was_typed(opened: OpenService, fake: FakeSlack) -> None:
     async def go() -> None:
         async with bench(opened, fake) as b, b.worker():

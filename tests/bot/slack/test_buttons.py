@@ -44,6 +44,11 @@ def test_the_script_comes_whole_as_a_snippet_to_the_presser_alone(
             await b.press(SCRIPT, buttons(await b.triaged())[SCRIPT])
             await b.settled()
             assert fake.snippets == [("DU1", SCRIPT_TEXT.encode())]
+            (said,) = fake.uploaded
+            assert (said["filename"], said["snippet_type"]) == ("diagnose.sh", "shell")
+            assert said["initial_comment"] == words.SCRIPT_COMMENT
+            steps = ("files.getUploadURLExternal", "files.completeUploadExternal")
+            assert [c for c in fake.calls if c.startswith("files.")] == list(steps)
             assert fake.to("U1")[-1]["text"] == words.SCRIPT_SENT
             fake.scopes -= {"files:write"}
             await b.press(SCRIPT, buttons(await b.triaged())[SCRIPT])

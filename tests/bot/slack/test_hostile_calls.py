@@ -24,9 +24,10 @@ from bot.slack.api import SlackApi
 from bot.slack.interactions import SHORTCUT
 from bot.slack.ledger import Ledger
 from bot.slack.modals import PASTE, WRONG_LABELS
-from bot.slack.ports import OneToken, SlackPorts
+from bot.slack.ports import SlackPorts
 from bot.slack.router import SlackWeb, slack_router
 from bot.slack.store import SlackStore
+from bot.slack.tokens import OneToken
 from bot.slack.vault import Vault
 from knowledge.taxonomy import load_taxonomy
 from tests.bot.fake_core import FakeCore
