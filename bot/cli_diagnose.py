@@ -4,6 +4,7 @@ any report."""
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -23,13 +24,14 @@ if TYPE_CHECKING:
 Progress = Callable[[str, int, int], None]
 """Told (machine, probes done, probes in all)."""
 PATIENCE_S = 90
-SSH = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=8")
-# The remote side finds its Python the way the script's own launcher does; the script comes over standard
+SSH = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=8", "-o", "ServerAliveInterval=10")
+# Here as there the job's Python is found the way the script's own launcher does; the script comes over standard
 # input.
 FIND_PYTHON = (
-    "for p in python3 python; do $p -c 'import sys; sys.exit(sys.version_info < (3, 8))' 2>/dev/null && "
+    "for p in {pythons}; do $p -c 'import sys; sys.exit(sys.version_info < (3, 8))' 2>/dev/null && "
     "exec $p -B - --events {arguments}; done; echo no Python of at least 3.8 >&2; exit 3"
 )
+PYTHONS = ('"${PYTHON:-python3}"', "python3", "python")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,9 @@ def diagnose_command(
     loader: Annotated[
         str, typer.Option(help="MODULE:FUNCTION that returns a data loader to be counted.")
     ] = "",
+    python: Annotated[
+        str, typer.Option(help="The job's Python, here and there; else $PYTHON, then python3 on PATH.")
+    ] = "",
     budget: Annotated[float, typer.Option(min=5, max=600, help="Seconds at most.")] = 60.0,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the results and the causes as JSON.")
@@ -74,7 +79,7 @@ def diagnose_command(
         for part in (name, value)
     ]
     errors = Console(stderr=True)
-    answers = ask_all(script, others, arguments, errors)
+    answers = ask_all(script, others, find_python(python, arguments), errors)
     texts = [answer.text for answer in answers if answer.text]
     if not texts:
         raise UserError("No machine answered.", "; ".join(f"{one.machine}: {one.error}" for one in answers))
@@ -96,8 +101,14 @@ def machines(hosts: str) -> list[str]:
     return names
 
 
-def ask_all(script: str, others: Sequence[str], arguments: Sequence[str], console: Console) -> list[Answered]:
-    """Run the script here and on the others at once, with one progress line a machine."""
+def find_python(python: str, arguments: Sequence[str]) -> str:
+    """The sh command that runs the script from standard input with that Python, or with the first that is found."""
+    pythons = [shlex.quote(python)] if python else PYTHONS
+    return FIND_PYTHON.format(pythons=" ".join(pythons), arguments=shlex.join(arguments))
+
+
+def ask_all(script: str, others: Sequence[str], command: str, console: Console) -> list[Answered]:
+    """Run the script here and on the others at once by this sh command, with one progress line a machine."""
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
 
@@ -109,17 +120,12 @@ def ask_all(script: str, others: Sequence[str], arguments: Sequence[str], consol
             bar.update(lines[machine], completed=done, total=of)
 
         with ThreadPoolExecutor(max_workers=1 + len(others)) as pool:
-            here = [sys.executable, "-B", "-", "--events", *arguments]
-            jobs = [pool.submit(ask, "this machine", here, script, tell)]
-            jobs += [pool.submit(ask, name, over_ssh(name, arguments), script, tell) for name in others]
+            jobs = [pool.submit(ask, "this machine", ["sh", "-c", command], script, tell)]
+            jobs += [
+                pool.submit(ask, name, [*SSH, "--", name, f"sh -c {shlex.quote(command)}"], script, tell)
+                for name in others
+            ]
             return [job.result() for job in jobs]
-
-
-def over_ssh(host: str, arguments: Sequence[str]) -> list[str]:
-    """The command that runs the script, read from standard input, on another machine."""
-    import shlex
-
-    return [*SSH, "--", host, FIND_PYTHON.format(arguments=shlex.join(arguments))]
 
 
 def ask(machine: str, argv: Sequence[str], script: str, tell: Progress) -> Answered:

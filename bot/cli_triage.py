@@ -65,9 +65,12 @@ def triage_command(
         _print_requests(values, knowledge)
         return
     for report in values:
-        triage = _triage_with(report, knowledge, top, result)
+        told = _read(result) if result else None
+        triage = _triage_with(report, knowledge, top, told)
         if out_script:
-            _write(out_script, triage.script)
+            from knowledge.readback import whole_script
+
+            _write(out_script, whole_script(triage, told))
         _show(triage, knowledge, format, out, str(out_script) if out_script else None)
 
 
@@ -82,21 +85,22 @@ def _knowledge() -> Knowledge:
     return load_knowledge(settings.model_dir, cache)
 
 
-def _triage_with(report: Report, knowledge: Knowledge, top: int, result: Path | None) -> Triage:
+def _triage_with(report: Report, knowledge: Knowledge, top: int, result: str | None) -> Triage:
     from bot.llm.build import open_second_reader
     from bot.settings import load_settings
     from knowledge.engine import triage, triage_with_result
 
-    if result is None:
-        with open_second_reader(load_settings()) as reader:
-            return (
-                reader.triage(report, knowledge, top).triage if reader else triage(report, knowledge, top=top)
-            )
+    if result is not None:
+        return triage_with_result(report, result, knowledge, top=top)
+    with open_second_reader(load_settings()) as reader:
+        return reader.triage(report, knowledge, top).triage if reader else triage(report, knowledge, top=top)
+
+
+def _read(path: Path) -> str:
     try:
-        text = result.read_text("utf-8", "replace")
+        return path.read_text("utf-8", "replace")
     except OSError as error:
-        raise InputError(f"{result} cannot be read: {error.strerror}.", "Check the path.") from error
-    return triage_with_result(report, text, knowledge, top=top)
+        raise InputError(f"{path} cannot be read: {error.strerror}.", "Check the path.") from error
 
 
 def _print_requests(reports: list[Report], knowledge: Knowledge) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -103,7 +103,7 @@ def triage_with_result(
     """
     examined = examine(report, knowledge)
     moved = move(examined.judgement, result, knowledge.taxonomy)
-    triage = conclude(examined, knowledge, judgement=moved.judgement, top=top)
+    triage = conclude(examined, knowledge, judgement=moved.judgement, top=top, answered=moved.answered)
     hashed = content_hash or triage.content_hash
     return triage.model_copy(update={"measured": list(moved.sentences), "content_hash": hashed})
 
@@ -138,8 +138,10 @@ def conclude(
     *,
     judgement: Mapping[Judged, Judgement] | None = None,
     top: int = 5,
+    answered: Collection[str] = (),
 ) -> Triage:
-    """Make the triage of an examined report; `judgement` replaces single axes (a second reader's, a result's)."""
+    """Make the triage of an examined report; `judgement` replaces single axes (a second reader's, a result's),
+    and the script leaves out the probes that were `answered`."""
     judged = {**examined.judgement, **(judgement or {})}
     reading = examined.reading
     empty = not (reading.report.title.strip() or reading.report.body.strip())
@@ -167,7 +169,7 @@ def conclude(
         neighbours=neighbours,
         advice=advise(axes, reading.framework, knowledge.taxonomy, top=top, fault=fault),
         missing=ask_for(reading, axes) if fault or empty else [],
-        script=_script(judged["cause"], axes["symptom"].top, reading) if fault else "",
+        script=_script(judged["cause"], axes["symptom"].top, reading, answered) if fault else "",
     )
 
 
@@ -189,5 +191,6 @@ def _nearest(neighbours: tuple[Neighbour, ...], type_id: str | None, count: int)
     return [*same, *rest][:count]
 
 
-def _script(cause: Judgement, symptom: str | None, reading: Reading) -> str:
-    return compose_script(dict(cause.ranking), framework=reading.framework, symptom=symptom)
+def _script(cause: Judgement, symptom: str | None, reading: Reading, answered: Collection[str]) -> str:
+    ranking = dict(cause.ranking)
+    return compose_script(ranking, framework=reading.framework, symptom=symptom, answered=answered)

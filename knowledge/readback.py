@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from knowledge.diagnostics import parse_result, update
+from knowledge.diagnostics import ProbeResult, compose_script, parse_result, update
+from knowledge.diagnostics.compose import NO_LIMIT
 from knowledge.judging.axes import Judged
 from knowledge.judging.judge import Judgement
 from knowledge.taxonomy import Taxonomy
+from knowledge.triage import Triage
 
 _FENCE = "```"
 _NAME = "distriage-result"
@@ -22,6 +24,8 @@ class Moved:
 
     judgement: Mapping[Judged, Judgement]
     sentences: tuple[str, ...]
+    answered: frozenset[str] = frozenset()
+    """Ids of probes that need not be run again."""
 
 
 def move(judgement: Mapping[Judged, Judgement], text: str, taxonomy: Taxonomy) -> Moved:
@@ -31,7 +35,8 @@ def move(judgement: Mapping[Judged, Judgement], text: str, taxonomy: Taxonomy) -
     """
     cause, fix = judgement["cause"], judgement["fix"]
     before = dict(cause.ranking)
-    moved = update(before, parse_result(text))
+    results = parse_result(text)
+    moved = update(before, results)
     weights = {}
     for id, p in fix.ranking:
         of = taxonomy.cause_of_fix(id)
@@ -39,7 +44,31 @@ def move(judgement: Mapping[Judged, Judgement], text: str, taxonomy: Taxonomy) -
     sentences = [f"{step.title}: {step.text}" for step in moved.moves]
     sentences += [f"Contradiction: {text}" for text in moved.contradictions]
     return Moved(
-        {"cause": _with(cause, moved.posterior), "fix": _with(fix, weights)}, (*sentences, *moved.notes)
+        {"cause": _with(cause, moved.posterior), "fix": _with(fix, weights)},
+        (*sentences, *moved.notes),
+        answered(results),
+    )
+
+
+def answered(results: Collection[ProbeResult]) -> frozenset[str]:
+    """Probes that were run, applicable or not."""
+    return frozenset(one.id for result in results for one in result.probes if one.outcome != "not_run")
+
+
+def whole_script(triage: Triage, result: str | None = None) -> str:
+    """The diagnostics script of a triage without the limit on its length that a comment sets; empty when it has none.
+
+    `result`: the block(s) that the triage rests on; their probes are not asked again. Raises InputError when they
+    are damaged.
+    """
+    if not triage.script:
+        return ""
+    return compose_script(
+        {entry.id: entry.p for entry in triage.cause.ranking},
+        framework=triage.evidence.framework,
+        symptom=triage.symptom.top,
+        largest=NO_LIMIT,
+        answered=answered(parse_result(result)) if result else (),
     )
 
 

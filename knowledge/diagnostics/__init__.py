@@ -1,7 +1,7 @@
 """Probes that tell the remaining causes apart: compose a script, read its result back, move the causes."""
 
 from knowledge.diagnostics.catalogue import by_id, catalogue
-from knowledge.diagnostics.compose import compose_script, script_of
+from knowledge.diagnostics.compose import compose_script, script_of, select_probes
 from knowledge.diagnostics.probe import CAUSES, Outcome, Probe
 from knowledge.diagnostics.ranks import RankDifference
 from knowledge.diagnostics.result import ProbeAnswer, ProbeResult, has_result, parse_result
@@ -23,5 +23,6 @@ __all__ = [
     "has_result",
     "parse_result",
     "script_of",
+    "select_probes",
     "update",
 ]

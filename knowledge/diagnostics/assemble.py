@@ -39,7 +39,7 @@ def source() -> Source:
     for entry in sorted(files(f"{__package__}.runtime").iterdir(), key=lambda item: item.name):
         if not entry.name.endswith(".py") or entry.name == "__init__.py":
             continue
-        text = entry.read_text(encoding="utf-8")
+        text = without_annotations(entry.read_text(encoding="utf-8"))
         for node in ast.parse(text).body:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 imports.update(bound_names(node))
@@ -49,6 +49,22 @@ def source() -> Source:
                     raise DataError(f"runtime/{entry.name} defines {name}, which another module defines too.")
                 pieces[name] = Piece(name, cut(text, node), used_names(node), (entry.name, node.lineno))
     return Source(pieces, imports)
+
+
+def without_annotations(text: str) -> str:
+    """The source without the annotations of its functions: they help who writes it, not who reads the script."""
+    lines = text.splitlines(keepends=True)
+    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+    spans = [(one.returns, " -> ") for one in functions if one.returns]
+    for one in functions:
+        every = [*one.args.posonlyargs, *one.args.args, *one.args.kwonlyargs, one.args.vararg, one.args.kwarg]
+        spans += [(arg.annotation, ": ") for arg in every if arg and arg.annotation]
+    for node, before in sorted(spans, key=lambda span: -span[0].lineno * 1000 - span[0].col_offset):
+        line = lines[node.lineno - 1]
+        start = node.col_offset - len(before)
+        if node.end_lineno == node.lineno and line[start : node.col_offset] == before:
+            lines[node.lineno - 1] = line[:start] + line[node.end_col_offset :]
+    return "".join(lines)
 
 
 def bound_names(node: ast.Import | ast.ImportFrom) -> dict[str, str]:
@@ -79,7 +95,10 @@ def used_names(node: ast.stmt) -> frozenset[str]:
 
 
 def cut(text: str, node: ast.stmt) -> str:
-    """The statement's own source lines, decorators included, indented by two to keep the script short."""
+    """The statement's own source lines, decorators included, indented by two to keep the script short.
+
+    A probe's own docstring is left out: the script's head says what each of them looks at.
+    """
     first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", []))])
     lines = text.splitlines()
     inside = {
@@ -89,10 +108,19 @@ def cut(text: str, node: ast.stmt) -> str:
         for line in range(one.lineno + 1, one.end_lineno + 1)
         if not lines[one.lineno - 1].lstrip().startswith('"""')
     }
+    said = docstring_lines(node) if getattr(node, "name", "").startswith("probe_") else range(0)
     return "\n".join(
         line if place in inside else halved(line)
         for place, line in enumerate(lines[first - 1 : node.end_lineno], first)
+        if place not in said
     )
+
+
+def docstring_lines(node: ast.stmt) -> range:
+    """Lines of a function's docstring; empty when it has none."""
+    if not isinstance(node, ast.FunctionDef) or ast.get_docstring(node) is None:
+        return range(0)
+    return range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1)
 
 
 def halved(line: str) -> str:
@@ -133,9 +161,18 @@ def assemble(roots: Iterable[str]) -> str:
     known = source()
     chosen = sorted((known.pieces[name] for name in closure(roots)), key=lambda piece: piece.place)
     used = frozenset().union(*(piece.uses for piece in chosen))
-    lines = sorted({line for name, line in known.imports.items() if name in used})
+    lines = import_lines({line for name, line in known.imports.items() if name in used})
     parts: list[str] = []
     for piece in chosen:
         large = piece.text.startswith(("def ", "class ", "@")) or (parts and parts[-1].count("\n"))
         parts += ["\n\n\n" if large else "\n", piece.text] if parts else [piece.text]
     return "\n".join(lines) + "\n\n\n" + "".join(parts) + "\n"
+
+
+def import_lines(lines: Iterable[str]) -> list[str]:
+    """Sorted import lines, one for each module that names are taken from."""
+    names: dict[str, list[str]] = {}
+    for line in sorted(lines):
+        head, _, name = line.partition(" import ")
+        names.setdefault(head, []).append(name)
+    return [f"{head} import {', '.join(some)}" if some != [""] else head for head, some in names.items()]

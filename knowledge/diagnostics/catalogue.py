@@ -12,7 +12,7 @@ from knowledge.diagnostics.probe import CAUSES, Outcome, Probe
 from knowledge.errors import DataError
 
 REQUIRED = {"id", "title", "measures", "reads", "outcome"}
-PLURAL = ("needs", "uses", "after", "platforms", "frameworks", "symptoms", "facts")
+PLURAL = ("needs", "uses", "after", "follows", "platforms", "frameworks", "symptoms", "facts")
 OPTIONAL = {"group", "cost_s", "limit_s", "scope", "sensitivity", "applies", *PLURAL}
 
 

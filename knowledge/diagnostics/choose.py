@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from knowledge.diagnostics.catalogue import by_id
 from knowledge.diagnostics.probe import Probe
 
 SEEN_FROM_ANOTHER_SIDE = 0.6
@@ -45,7 +46,7 @@ def choose(probes: Sequence[Probe], bits: Mapping[str, float], budget: Budget) -
     for filling in fillings:
         filling.fill([probe for probe in probes if bits.get(probe.id, 0.0) >= LEAST_BITS])
     best = max(fillings, key=lambda filling: filling.total)
-    return sorted(best.chosen, key=lambda one: -bits[one.id])
+    return sorted(best.chosen, key=lambda one: -bits.get(one.id, 0.0))
 
 
 class Filling:
@@ -62,32 +63,42 @@ class Filling:
 
     def value(self, probe: Probe) -> float:
         """Bits that a probe still adds, given those of its group that are in."""
-        return self.bits[probe.id] * SEEN_FROM_ANOTHER_SIDE ** self.groups.get(probe.group, 0)
+        return self.bits.get(probe.id, 0.0) * SEEN_FROM_ANOTHER_SIDE ** self.groups.get(probe.group, 0)
 
-    def size(self, probe: Probe) -> int:
-        """Characters that a probe still takes."""
-        new = self.budget.code(probe) - self.code
-        return self.budget.line(probe) + (self.budget.length(new) if new else 0)
+    def party(self, probe: Probe) -> list[Probe]:
+        """The probe after those that it builds on and that are not in yet."""
+        here = {one.id for one in self.chosen}
+        return [*(by_id()[id] for id in probe.follows if id not in here), probe]
+
+    def size(self, party: Sequence[Probe]) -> int:
+        """Characters that probes still take."""
+        new = frozenset().union(*(self.budget.code(one) for one in party)) - self.code
+        return sum(self.budget.line(one) for one in party) + (self.budget.length(new) if new else 0)
 
     def rate(self, probe: Probe) -> float:
         """What the next probe is chosen by."""
         if not self.by_cost:
             return self.value(probe)
-        share = probe.expected_s / (AT_ONCE * self.budget.seconds) + self.size(probe) / self.budget.room
+        party = self.party(probe)
+        seconds = sum(one.expected_s for one in party)
+        share = seconds / (AT_ONCE * self.budget.seconds) + self.size(party) / self.budget.room
         return self.value(probe) / (share + 0.005)
 
     def fill(self, probes: Sequence[Probe]) -> None:
-        """Take probes as long as they fit and tell something; one that must follow others brings them
-        along."""
+        """Take probes as long as they fit and tell something; one that builds on others brings them along."""
         left = {probe.id: probe for probe in probes}
         while left:
             best = max(left.values(), key=self.rate)
             del left[best.id]
-            if best.expected_s > self.seconds or self.size(best) > self.room or self.value(best) < LEAST_BITS:
+            party = self.party(best)
+            seconds = sum(one.expected_s for one in party)
+            if seconds > self.seconds or self.size(party) > self.room or self.value(best) < LEAST_BITS:
                 continue
-            self.total += self.value(best)
-            self.seconds -= best.expected_s
-            self.room -= self.size(best)
-            self.code |= self.budget.code(best)
-            self.groups[best.group] = self.groups.get(best.group, 0) + 1
-            self.chosen.append(best)
+            self.seconds -= seconds
+            self.room -= self.size(party)
+            for one in party:
+                left.pop(one.id, None)
+                self.total += self.value(one)
+                self.code |= self.budget.code(one)
+                self.groups[one.group] = self.groups.get(one.group, 0) + 1
+                self.chosen.append(one)

@@ -8,16 +8,18 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 
 from knowledge.diagnostics.assemble import assemble, closure, length
-from knowledge.diagnostics.catalogue import catalogue
-from knowledge.diagnostics.choose import Budget, choose
+from knowledge.diagnostics.catalogue import by_id, catalogue
+from knowledge.diagnostics.choose import LEAST_BITS, Budget, choose
 from knowledge.diagnostics.collectors import COLLECTORS
 from knowledge.diagnostics.prior import opened
 from knowledge.diagnostics.probe import Probe
 from knowledge.diagnostics.worth import worth
 
-LARGEST = 57_000
-"""Characters; a GitHub comment holds 65,536 and the triage stands in it too."""
-FRAME = 2_600
+LARGEST = 52_000
+"""Characters; what is posted to GitHub holds 60,000 at most and the triage stands in it too."""
+NO_LIMIT = 1_000_000
+"""Characters of a script that is written to a file: room for every probe."""
+FRAME = 3_400
 """Of these for the launcher, the imports and the head that explains."""
 LINES = 110
 """And for each probe, beside its code and its line of the head."""
@@ -46,20 +48,49 @@ def compose_script(
     largest: int = LARGEST,
     answered: Collection[str] = (),
 ) -> str:
-    """The script for one diagnosis, deterministic for the same arguments.
+    """The script for one diagnosis, deterministic for the same arguments; empty when no probe would tell anything.
 
     `cause_p`: cause id to probability (empty = nothing known: base rates).
     `hosts` becomes the default of the script's `--hosts`; `budget_s` bounds choice and run, in seconds;
-    `largest` bounds the script, in characters. `answered` holds ids of probes whose outcome is known already: with the
-    causes as that result left them, this makes the script for the next round.
+    `largest` bounds the script, in characters: what tells least for its length is left out, and the head names it.
+    `answered` holds ids of probes whose outcome is known already: with the causes as that result left them, this
+    makes the script for the next round.
     """
     bits = worth(catalogue(), opened(cause_p), framework, symptom)
+    chosen = _chosen(bits, budget_s, largest, answered)
+    while chosen:
+        told = {probe.id for probe in chosen} | set(answered)
+        left_out = [
+            id for id in sorted(bits, key=lambda id: -bits[id]) if id not in told and bits[id] >= LEAST_BITS
+        ]
+        script = script_of(chosen, hosts=hosts, budget_s=budget_s, left_out=left_out)
+        if len(script) <= largest:
+            return script
+        chosen.pop()
+    return ""
+
+
+def select_probes(
+    cause_p: Mapping[str, float],
+    *,
+    framework: str | None,
+    symptom: str | None,
+    budget_s: float = 60.0,
+    largest: int = LARGEST,
+    answered: Collection[str] = (),
+) -> list[Probe]:
+    """The probes of `compose_script`'s script for the same arguments, most telling first."""
+    return _chosen(worth(catalogue(), opened(cause_p), framework, symptom), budget_s, largest, answered)
+
+
+def _chosen(
+    bits: Mapping[str, float], budget_s: float, largest: int, answered: Collection[str]
+) -> list[Probe]:
     room = largest - FRAME - length(closure(["main", "Task"]))
     budget = Budget(
         budget_s, room, code_of, length, lambda probe: LINES + len(probe.title) + len(probe.reads)
     )
-    open_probes = [probe for probe in catalogue() if probe.id not in answered]
-    return script_of(choose(open_probes, bits, budget), hosts=hosts, budget_s=budget_s)
+    return choose([probe for probe in catalogue() if probe.id not in answered], bits, budget)
 
 
 def code_of(probe: Probe) -> frozenset[str]:
@@ -72,8 +103,14 @@ def _code(roots: tuple[str, ...]) -> frozenset[str]:
     return closure(roots) - closure(["main", "Task"])
 
 
-def script_of(probes: Sequence[Probe], *, hosts: Sequence[str] = (), budget_s: float = 60.0) -> str:
-    """The script that runs exactly these probes, in this order."""
+def script_of(
+    probes: Sequence[Probe],
+    *,
+    hosts: Sequence[str] = (),
+    budget_s: float = 60.0,
+    left_out: Sequence[str] = (),
+) -> str:
+    """The script that runs exactly these probes, in this order; its head names those that were `left_out`."""
     collectors = sorted({name for probe in probes for name in probe.uses})
     roots = [
         "main",
@@ -93,7 +130,7 @@ def script_of(probes: Sequence[Probe], *, hosts: Sequence[str] = (), budget_s: f
     )
     return (
         LAUNCHER
-        + head(probes, budget_s)
+        + head(probes, budget_s, left_out)
         + "\nfrom __future__ import annotations\n\n"
         + code
         + "\n\n"
@@ -102,7 +139,7 @@ def script_of(probes: Sequence[Probe], *, hosts: Sequence[str] = (), budget_s: f
     )
 
 
-def head(probes: Sequence[Probe], budget_s: float) -> str:
+def head(probes: Sequence[Probe], budget_s: float, left_out: Sequence[str] = ()) -> str:
     """The comment at the script's head: in plain words what it does, reads and leaves alone."""
     lines = [
         "distriage diagnostics. Read it before you run it; it is meant to be read.",
@@ -126,14 +163,22 @@ def head(probes: Sequence[Probe], budget_s: float) -> str:
             subsequent_indent="#   ",
             break_long_words=False,
         )
+    if left_out:
+        titles = "; ".join(by_id()[id].title for id in left_out)
+        why = "Left out, since they would tell less for their length and time (the script that follows a result asks"
+        out += ["#", *_wrapped(f"{why} for what is still open): {titles}.")]
     return "\n".join(out) + "\n"
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, 116, initial_indent="# ", subsequent_indent="# ", break_long_words=False)
 
 
 def _task_line(probe: Probe) -> str:
     parts = [repr(probe.id), probe.function, repr(float(probe.limit_s))]
     if probe.scope == "host":
         parts.append("per_host=True")
-    if first := [*probe.uses, *probe.after]:
+    if first := [*probe.uses, *probe.after, *probe.follows]:
         parts.append(f"uses={first!r}")
     return f"Task({', '.join(parts)})"
 

@@ -76,6 +76,8 @@ class Probe:
     """Collectors whose facts it shares with others."""
     after: tuple[str, ...] = ()
     """Probes that must be over before it starts, since both would touch the same port."""
+    follows: tuple[str, ...] = ()
+    """Probes whose outcome in the same run it builds on: it brings them along."""
     platforms: tuple[str, ...] = ("linux", "darwin")
     frameworks: tuple[str, ...] = ()
     """Frameworks it is of use for; empty = any."""

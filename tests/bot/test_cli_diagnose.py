@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli_diagnose import machines, over_ssh, rows
+from bot.cli_diagnose import find_python, machines, rows
 from knowledge.diagnostics import parse_result
 from knowledge.diagnostics.runtime.main import block, checksum
 from knowledge.errors import InputError
@@ -81,7 +81,21 @@ def test_host_names_users_and_addresses_are_accepted() -> None:
 
 
 def test_arguments_for_another_machine_are_quoted() -> None:
-    assert "--checkpoint 'a b;c'" in over_ssh("n", ["--checkpoint", "a b;c"])[-1]
+    assert "--checkpoint 'a b;c'" in find_python("", ["--checkpoint", "a b;c"])
+
+
+def test_the_named_python_runs_the_probes(tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n', encoding="utf-8")
+    python.chmod(0o755)
+    value = json.loads(bot("--json", "--budget", "5", "--python", str(python)).stdout)
+    assert len(value["results"]) == 1
+
+
+def test_a_python_that_is_none_is_said() -> None:
+    done = bot("--python", "/nonexistent/python")
+    assert done.returncode != 0
+    assert "no Python of at least 3.8" in done.stderr
 
 
 def test_a_probe_that_applied_nowhere_has_no_row() -> None:

@@ -8,9 +8,13 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import count as counter
 from pathlib import Path
 
 START = 'hostname "$1"; mount --bind "$2" /etc/hosts; shift 2; exec "$@"'
+
+
+CLUSTERS = counter()
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,7 @@ def call(*argv: str) -> None:
 def cluster(folder: Path, count: int = 2, mtu: int = 1500, middle: int = 1500) -> Iterator[list[Machine]]:
     """`count` machines on a switch; `mtu` is the machines' own, `middle` that of the switch's ports
     beyond the first."""
-    tag = f"dt{os.getpid() % 10000}"
+    tag = f"dt{os.getpid()}c{next(CLUSTERS)}"
     switch = f"{tag}s"
     spaces = [f"{tag}m{place}" for place in range(count)]
     addresses = [f"10.77.0.{place + 1}" for place in range(count)]

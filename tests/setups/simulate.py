@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from knowledge.cases import Case, load_cases
-from knowledge.diagnostics import Outcome, Probe, by_id, catalogue, compose_script
+from knowledge.diagnostics import Outcome, Probe, catalogue, select_probes
 from knowledge.diagnostics.likelihood import likelihood, posterior, strength
 from knowledge.diagnostics.prior import opened
 from knowledge.diagnostics.worth import elsewhere
@@ -118,13 +118,6 @@ def after(prior: Mapping[str, float], drawn: Sequence[tuple[Probe, str]]) -> str
     return max(moved, key=moved.__getitem__)
 
 
-def probes_in(script: str) -> list[Probe]:
-    """The probes of a script, by its task list."""
-    lines = [line for line in script.splitlines() if line.strip().startswith("Task(")]
-    names = [line.split("Task(")[1][1:].split(line.split("Task(")[1][0])[0] for line in lines]
-    return [by_id()[name] for name in names if name in by_id()]
-
-
 def main() -> int:
     """Print the shares before and after, for both worlds and both sizes of script."""
     rows = labelled()
@@ -132,10 +125,8 @@ def main() -> int:
     print(f"{len(rows)} human-labelled distributed faults with one cause, {DRAWS} draws each\n")
     priors = {id: prior_of(symptom, rows, id) for id, symptom, _ in rows}
     before = sum(max(priors[id], key=priors[id].__getitem__) == cause for id, _, cause in rows)
-    print(share("top-1 by the symptom alone", before, len(rows)))
-    small = {
-        id: probes_in(compose_script(priors[id], framework=None, symptom=symptom)) for id, symptom, _ in rows
-    }
+    print(f"- top-1 by the symptom alone: {share(before, len(rows))}")
+    small = {id: select_probes(priors[id], framework=None, symptom=symptom) for id, symptom, _ in rows}
     for world in WORLDS:
         for name, chosen in (("every probe", dict.fromkeys(small, every)), ("a comment's script", small)):
             chance = random.Random(SEED)
@@ -144,7 +135,7 @@ def main() -> int:
                 for id, _, cause in rows
                 for _ in range(DRAWS)
             )
-            print(share(f"top-1 after {name}, {world.name}", round(right / DRAWS), len(rows)))
+            print(f"- top-1 after {name}, {world.name}: {share(round(right / DRAWS), len(rows))}")
     return 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -13,8 +13,10 @@ from tests.setups.machines import process
 from tests.setups.model import PYTHON, Run, ranks, setup
 from tests.setups.network_setups import free_port
 
+BUSY_S = 0.5
+"""Importing torch alone takes longer than this."""
 UNEQUAL = """
-import os, torch, torch.distributed as dist
+import os, time, torch, torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel as DDP
 from torch.utils.data import DataLoader, TensorDataset, random_split
 
@@ -32,8 +34,7 @@ def main():
         loss = (model(x) - y).square().mean()
         loss.backward()
     print("done", local_rank, flush=True)
-    while True:
-        torch.manual_seed(0)
+    time.sleep(600)
 
 if __name__ == "__main__":
     main()
@@ -76,6 +77,7 @@ def job(stack: ExitStack, folder: Path, script: str, world: int = 2) -> list[Run
     """Start the ranks of a real job in the folder; the runs look at it with the job's own variables."""
     (folder / "train.py").write_text(script, encoding="utf-8")
     runs = [Run(run.env, cwd=folder) for run in ranks(world, free_port())]
+    children: list[subprocess.Popen[bytes]] = []
     for run in runs:
         options = {
             "cwd": folder,
@@ -83,9 +85,29 @@ def job(stack: ExitStack, folder: Path, script: str, world: int = 2) -> list[Run
             "stdout": subprocess.DEVNULL,
             "stderr": subprocess.DEVNULL,
         }
-        stack.enter_context(process([PYTHON, "train.py"], **options))
-    time.sleep(8)
+        children.append(stack.enter_context(process([PYTHON, "train.py"], **options)))
+    settle(children)
     return runs
+
+
+def settle(children: Sequence[subprocess.Popen[bytes]]) -> None:
+    """Wait until every process has ended or, once it was busy, has used no processor for a second: it hangs."""
+    until, used = time.monotonic() + 60, [0.0]
+    while any(one.poll() is None for one in children):
+        before, used = used, [busy_s(one.pid) for one in children if one.poll() is None]
+        if before == used and min(used) > BUSY_S:
+            return
+        assert time.monotonic() < until, "the job neither ends nor hangs"
+        time.sleep(1)
+
+
+def busy_s(pid: int) -> float:
+    """Processor seconds that a process has used; 0 when it is gone."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @setup(
@@ -94,6 +116,7 @@ def job(stack: ExitStack, folder: Path, script: str, world: int = 2) -> list[Run
     "batch_or_partition",
     ["lengths_agree:differ"],
     needs=("torch",),
+    real_job=True,
     report="It hangs during training.",
 )
 def unequal_batches(folder: Path) -> Iterator[list[Run]]:
@@ -108,6 +131,7 @@ def unequal_batches(folder: Path) -> Iterator[list[Run]]:
     "divergent_ranks",
     ["rank_branches:collective_in_branch"],
     needs=("torch",),
+    real_job=True,
     report="It hangs during training.",
 )
 def collective_on_one_rank(folder: Path) -> Iterator[list[Run]]:
@@ -121,6 +145,7 @@ def collective_on_one_rank(folder: Path) -> Iterator[list[Run]]:
     "divergent_ranks",
     ["stacks:different_places"],
     needs=("torch", "py-spy"),
+    real_job=True,
     report="It hangs during training.",
 )
 def diverged_ranks(folder: Path) -> Iterator[list[Run]]:
@@ -138,6 +163,7 @@ def diverged_ranks(folder: Path) -> Iterator[list[Run]]:
     "wrapped_model_state",
     ["saving:wrapped", "checkpoint_keys:wrapped"],
     needs=("torch",),
+    real_job=True,
     report="Loading the checkpoint fails.",
 )
 def wrapped_checkpoint(folder: Path) -> Iterator[list[Run]]:

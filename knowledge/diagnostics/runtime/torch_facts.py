@@ -10,16 +10,16 @@ from knowledge.diagnostics.runtime.job import Answer, Facts, Job, NotApplicable
 
 TORCH_FACTS = """
 import json, torch
-c = torch.cuda
-f = {"version": torch.__version__, "cuda": torch.version.cuda, "hip": getattr(torch.version, "hip", None)}
-f["distributed"] = torch.distributed.is_available()
-f["backends"] = [b for b in ("nccl", "gloo", "mpi") if f["distributed"] and getattr(torch.distributed,
-"is_%s_available" % b)()]
+c, d, v = torch.cuda, torch.distributed, torch.version
+f = {"version": torch.__version__, "cuda": v.cuda, "hip": getattr(v, "hip", None)}
+f["distributed"] = d.is_available()
+has = lambda b: getattr(d, "is_%s_available" % b, lambda: b == "gloo")()
+f["backends"] = [b for b in ("nccl", "gloo", "mpi") if f["distributed"] and has(b)]
 f["available"] = c.is_available()
-f["count"] = c.device_count() if f["available"] else 0
-f["archs"] = list(c.get_arch_list()) if f["available"] else []
-f["capabilities"] = ["%d%d" % c.get_device_capability(i) for i in range(f["count"])]
-n = min(f["count"], 8)
+f["count"] = n = c.device_count() if f["available"] else 0
+f["archs"] = list(c.get_arch_list()) if n and hasattr(c, "get_arch_list") else []
+f["capabilities"] = ["%d%d" % c.get_device_capability(i) for i in range(n)]
+n = min(n, 8) if hasattr(c, "can_device_access_peer") else 0
 f["no_peer"] = sum(not c.can_device_access_peer(i, j) for i in range(n) for j in range(n) if i != j)
 try: f["nccl"] = ".".join(map(str, c.nccl.version()))
 except Exception: f["nccl"] = None
