@@ -23,8 +23,9 @@ _NOISY = (
     "asyncio",
     "openai",
     "slack_sdk",
+    "markdown_it",
 )
-"""Libraries whose information lines name addresses, arguments or payloads."""
+"""Libraries whose information lines name addresses, arguments or payloads, or tell of every step they take."""
 
 
 def configure_logs(level: str = "INFO", stream: TextIO = sys.stderr) -> None:

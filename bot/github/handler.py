@@ -48,6 +48,9 @@ def _issue(event: IssueText | LabelChanged | CommandGiven, ports: Ports) -> Outc
         if ports.app is None:
             return Outcome("ignored", "no_credentials", event.ref)
         return run_command(ports.app.installation(event.ref.installation_id), ports, event)
+    if event.action == "swept" and ports.store.last_triage(event.ref) is not None:
+        # Its own delivery was only slow.
+        return Outcome("unchanged", "triaged_before", event.ref)
     return triage_issue(_github(event, ports), ports, event.ref, event.repo_open)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from bot.gate.passed import PassedLabel, PassedMarkdown
-from bot.github.errors import NotAllowed
+from bot.github.errors import Gone, NotAllowed
 from bot.github.ports import Comment, File, GitHub, Issue, LabelEvent, Permission, Reaction
 from bot.github.records import IssueRef, RepoRef
 
@@ -37,7 +37,7 @@ class OfflineGitHub(GitHub):
 
     def comment(self, ref: IssueRef, comment_id: int) -> Comment:
         """None is known."""
-        raise self._refuse()
+        raise Gone("no App credentials: no comment can be read")
 
     def create_comment(self, ref: IssueRef, body: PassedMarkdown) -> Comment:
         """Kept, not sent."""

@@ -106,6 +106,8 @@ class FakeRepo:
     files: dict[str, str] = field(default_factory=dict)
     permissions: dict[str, str] = field(default_factory=dict)
     archived: bool = False
+    installation: int | None = None
+    """The only installation that covers it; None: all of them."""
 
 
 def user(login: str) -> dict[str, Any]:
@@ -325,8 +327,11 @@ class _Api:
         return _error(404, "Not Found") if found is None else JSONResponse(found)
 
     def repositories(self, request: Request, _: Any) -> Response:
+        token = request.headers["authorization"].partition(" ")[2]
         repos = [
-            {"id": r.id, "full_name": r.full_name, "archived": r.archived} for r in self.state.repos.values()
+            {"id": r.id, "full_name": r.full_name, "archived": r.archived}
+            for r in self.state.repos.values()
+            if r.installation in {None, self.state.tokens[token]}
         ]
         return JSONResponse({"total_count": len(repos), "repositories": repos})
 

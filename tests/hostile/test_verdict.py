@@ -35,9 +35,13 @@ def plain(core: Core, fault: str) -> Triage:
 @pytest.mark.parametrize("report", corpus(), ids=lambda report: report.id)
 def test_the_fault_is_judged_as_without_the_attack(real_core: Core, report: Hostile) -> None:
     hostile, base = judged(real_core, report.title, report.body), plain(real_core, report.fault)
-    assert hostile.type.top == base.type.top
-    # Where the plain report is claimed to be one thing, so is the hostile one; where it is left open, within that.
-    assert hostile.symptom.top in (base.symptom.answer or base.symptom.answer_set)
+    for axis in ("type", "stage", "symptom"):
+        told, meant = getattr(hostile, axis), getattr(base, axis)
+        assert (told.top, told.answer) == (meant.top, meant.answer), axis
+        assert meant.answer, "every plain report is sure, so that a change would show"
+    # More text may make the same cause a little surer, so that it is claimed; never another one.
+    assert hostile.cause.top == base.cause.top
+    assert set(hostile.cause.answer) <= {base.cause.top}
     check_ids(hostile, _NAMES.ids)
     draft = render_comment(View(hostile, _NAMES.name, explain=True))
     body = pass_markdown(draft.body, draft.links)

@@ -1,4 +1,8 @@
-"""Two workers on one PostgreSQL do twice the work of one, within 25 %."""
+"""Two workers on one PostgreSQL do twice the work of one, within 25 %: at least 1.5 times as much.
+
+Each call to GitHub takes as long as a real one, so a worker spends its time waiting, as it does in production, and
+what is measured is whether workers stand in each other's way in the database, not how many cores there are.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +22,7 @@ from tests.soak.bot_process import start
 ISSUES, INSTALLATIONS = 240, 12
 LATENCY = 0.15
 """Seconds of each call; GitHub's own answers take 0.1 to 0.3."""
+TOLERANCE = 0.25
 
 
 def fill(database: str, fake: FakeGitHub) -> None:
@@ -85,4 +90,4 @@ def test_two_workers_double_the_throughput(server_url: str, fake: FakeGitHub, ke
     print(f"throughput: {one:.1f}/s with one worker, {two:.1f}/s with two, factor {two / one:.2f}")
     comments = [c for r in fake.repos.values() for i in r.issues.values() for c in i.comments]
     assert all(c.user["login"] == BOT for c in comments)
-    assert two / one >= 1.5
+    assert two / one >= 2 * (1 - TOLERANCE)
