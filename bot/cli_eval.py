@@ -11,7 +11,11 @@ import typer
 from knowledge.errors import UserError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from eval.predictions import Predictions
+    from eval.protocol import System
+    from eval.session import Plan, Session
 
 Splits = Literal["cv", "framework", "time"]
 ALL = "distriage,majority,tfidf,minilm,knn"
@@ -67,6 +71,15 @@ def eval_command(
     table: Annotated[
         bool, typer.Option("--table", help="Print the README's table (all simple systems).")
     ] = False,
+    fit_fusion: Annotated[
+        bool,
+        typer.Option(
+            "--fit-fusion", help="Fit how much the LLM counts, decide whether it is asked, and keep both."
+        ),
+    ] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Ask the LLM anew, without its cache: cost and latency of all.")
+    ] = False,
     study1: Annotated[
         Path | None, typer.Option(help="Folder with study 1's reliability sheets, for the human ceiling.")
     ] = None,
@@ -75,6 +88,7 @@ def eval_command(
     if context.invoked_subcommand:
         return
     from bot import eval_output
+    from bot.eval_systems import checked, checked_llm
 
     if compare:
         eval_output.compare_files(*compare)
@@ -88,9 +102,14 @@ def eval_command(
             "Records held out as a whole have no splits.", "Add --cross-validate, or leave --splits away."
         )
     stored = eval_output.prepare(report, gate)
-    names = (ALL if table and systems == "distriage" else systems).split(",")
-    runs = _run(names, data or [], cross_validate, skip_known, splits, folds)
+    names = checked((ALL if table and systems == "distriage" else systems).split(","))
+    held_out = bool(data) and not cross_validate
+    checked_llm(names, fit_fusion=fit_fusion, fresh=fresh, held_out=held_out)
+    make = _plan(data or [], held_out, skip_known, splits, folds)
+    runs, systems_run = _run(names, make, fit_fusion=fit_fusion, fresh=fresh)
     eval_output.show(runs, study1, report)
+    if fit_fusion:
+        eval_output.keep_fusion(runs, systems_run)
     lead = next(iter(runs.values()))
     if save_baseline:
         eval_output.save_baseline(lead, save_baseline)
@@ -98,24 +117,28 @@ def eval_command(
         raise typer.Exit(1)
 
 
+def _plan(
+    data: list[Path], held_out: bool, skip_known: bool, splits: Splits, folds: int
+) -> Callable[[Session], Plan]:
+    if held_out:
+        return lambda session: session.held_out(data, skip_known=skip_known)
+    return lambda session: session.cross_validated(data, splits, folds)
+
+
 def _run(
-    names: list[str], data: list[Path], cross_validate: bool, skip_known: bool, splits: Splits, folds: int
-) -> dict[str, Predictions]:
+    names: list[str], make: Callable[[Session], Plan], *, fit_fusion: bool, fresh: bool
+) -> tuple[dict[str, Predictions], list[System]]:
     from bot.eval_output import ticking
-    from bot.eval_systems import checked, open_systems
+    from bot.eval_systems import finished, open_systems
     from bot.settings import load_settings
     from eval.session import Session
 
-    wanted = checked(names)
     settings = load_settings()
     with ticking() as tick:
         session = Session(settings.model_dir, settings.data_dir / "cache", tick)
-        if data and not cross_validate:
-            plan = session.held_out(data, skip_known=skip_known)
-        else:
-            plan = session.cross_validated(data, splits, folds)
-        with open_systems(wanted, session, plan, settings) as systems:
-            runs = session.run(plan, systems)
+        plan = make(session)
+        with open_systems(names, session, plan, settings, fit_fusion=fit_fusion, fresh=fresh) as systems:
+            runs = finished(session.run(plan, systems), systems)
     if plan.skipped:
         print(f"Left out, since they were learned from: {plan.skipped} records.", file=sys.stderr)
-    return runs
+    return runs, systems

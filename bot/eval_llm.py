@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Literal
 
+from bot.eval_answers import Answer, alone, fused
+from bot.eval_fusion import refused, rows_of
+from bot.eval_patience import Patience
+from bot.llm.build import measurement
 from bot.llm.calls import Caller
 from bot.llm.config import LlmConfig, llm_config
-from bot.llm.eval_system import Scored, run_system
+from bot.llm.course import Course
+from bot.llm.fit_fusion import FitRow
 from bot.llm.ledgers import open_ledger
 from bot.llm.openai_client import OpenAiClient
 from bot.llm.real_clock import RealClock
-from bot.llm.reply_cache import FileCache
+from bot.llm.reply_cache import FileCache, NoCache
 from bot.llm.second_reader import SecondReader
 from bot.settings import Settings
 from embeddings.encoder import Encoder
-from eval.protocol import Opinion, TrainingSet, Verdict
+from eval.predictions import Predictions
+from eval.protocol import TrainingSet, Verdict
 from eval.systems import Refitted, Shipped
+from eval.usage import Asked
 from knowledge.case_store import CaseStore
 from knowledge.cases import load_cases
 from knowledge.engine import Knowledge
 from knowledge.errors import UserError
-from knowledge.judging.axes import Judged
+from knowledge.report import Report
 from knowledge.signatures import SignatureTable
 from knowledge.training.items import Prepared
-from knowledge.triage import Triage
+
+UNFITTED = "weights as shipped, stated and not fitted"
+NESTED = "weights fitted in nested folds, no case on its own answers"
 
 
 class LlmSystem:
@@ -35,19 +45,23 @@ class LlmSystem:
         self,
         name: Literal["llm", "distriage+llm"],
         local: Refitted | Shipped,
-        fits: bool,
         encoder: Encoder,
         config: LlmConfig,
-        caller: Caller,
-        reader: SecondReader,
+        parts: tuple[Caller, SecondReader, Patience],
+        *,
+        fits: bool,
+        weights: str,
     ) -> None:
-        """`fits`: nobody else fits `local` before this system is asked."""
+        """`fits`: nobody else fits `local` before this system is asked. `weights` says what fuses."""
         self.name = name
-        self._kind: Literal["llm", "distriage+llm"] = name
+        self.config = config
+        self.rows: list[FitRow] = []
+        """What fitting needs, after `finished`."""
         self._local, self._fits, self._encoder = local, fits, encoder
-        self._config, self._caller, self._reader = config, caller, reader
-        self.cost = 0.0
-        """US dollars spent so far."""
+        self._caller, self._reader, self._patience = parts
+        self._weights = weights
+        self._heard: dict[str, Course] = {}
+        self._table = SignatureTable()
 
     def fit(self, train: TrainingSet) -> None:
         """Fit the local system, unless it is a system of the run itself."""
@@ -55,63 +69,80 @@ class LlmSystem:
             self._local.fit(train)
 
     def rank(self, items: Sequence[Prepared]) -> list[Verdict]:
-        """Ask about each report; an axis without a reply stays unscored."""
-        done = run_system(
-            self._kind,
-            [item.record.report for item in items],
-            self._knowledge(),
-            self._config,
-            self._caller,
-            self._reader,
+        """Ask about each report, as many at a time as calls are allowed. UserError when no answer comes at all."""
+        reports = [item.record.report for item in items]
+        knowledge = self._knowledge()
+        with ThreadPoolExecutor(self.config.concurrency) as pool:
+            answers = list(
+                pool.map(lambda one: self._patience.answer(lambda: self._ask(one, knowledge)), reports)
+            )
+        self._heard |= {
+            report.id: answer.course
+            for report, answer in zip(reports, answers, strict=True)
+            if answer.course is not None
+        }
+        return [answer.verdict for answer in answers]
+
+    def finished(self, run: Predictions) -> Predictions:
+        """The run with what it asked; fused anew in nested folds where weights are fitted."""
+        config = self.config
+        asked = Asked(
+            model=config.model,
+            duties=["adjudicator"] if self.name == "llm" else list(config.duties),
+            price_input=config.price_input,
+            price_output=config.price_output,
+            weights="none" if self.name == "llm" else self._weights,
         )
-        self.cost += sum(one.cost for one in done)
-        return [_verdict(one) for one in done]
+        self.rows = rows_of(run, self._heard)
+        run = run.model_copy(update={"asked": asked})
+        return refused(run, self.rows) if self._weights == NESTED and self.rows else run
+
+    def _ask(self, report: Report, knowledge: Knowledge) -> Answer:
+        if self.name == "llm":
+            return alone(report, knowledge, self.config, self._caller)
+        return fused(report, knowledge, self._reader)
 
     def _knowledge(self) -> Knowledge:
         judging = self._local.judging
         assert judging is not None, "fit comes first"
         cases = {case.id: case for case in load_cases() if case.id in judging.labels}
-        return Knowledge(self._encoder, judging.judge, CaseStore(cases, judging.index), SignatureTable())
-
-
-def _verdict(one: Scored) -> Verdict:
-    if one.triage is not None:
-        return _of_triage(one.triage)
-    ranked: dict[Judged, Opinion] = {
-        axis: Opinion(tuple((id, 0.0) for id in ranking)) for axis, ranking in one.rankings.items() if ranking
-    }
-    return Verdict(ranked)
-
-
-def _of_triage(triage: Triage) -> Verdict:
-    axes: dict[Judged, Opinion] = {}
-    for axis in ("type", "stage", "symptom", "cause", "fix"):
-        value = getattr(triage, axis)
-        ranking = tuple((r.id, r.p) for r in value.ranking)
-        axes[axis] = Opinion(ranking, tuple(value.answer), tuple(value.answer_set))
-    p, claim = triage.distributed.p, triage.distributed.answer
-    pair = (("distributed", p), ("single_device", 1 - p))
-    answer = () if claim is None else ("distributed",) if claim else ("single_device",)
-    axes["distributed"] = Opinion(tuple(sorted(pair, key=lambda one: -one[1])), answer)
-    return Verdict(axes, tuple(n.id for n in triage.neighbours[:3]))
+        return Knowledge(self._encoder, judging.judge, CaseStore(cases, judging.index), self._table)
 
 
 @contextmanager
 def open_llm_systems(
-    local: Refitted | Shipped, fits: bool, encoder: Encoder, settings: Settings
+    local: Refitted | Shipped,
+    encoder: Encoder,
+    settings: Settings,
+    *,
+    fits: str | None,
+    fit_fusion: bool = False,
+    fresh: bool = False,
 ) -> Iterator[dict[str, LlmSystem]]:
-    """Both systems by name, their connection closed at the end. UserError when no LLM is configured."""
+    """Both systems by name, their connection closed at the end. UserError when no LLM is configured.
+
+    Weights are fitted in nested folds when `fit_fusion` says so, or when fitted ones exist: these may have seen
+    the very cases. Records held out as a whole are fused by the weights that the service uses. `fits` names the
+    system that fits `local`, None where another does. `fresh`: no cache.
+    """
     config = llm_config(settings)
     if config is None:
         raise UserError(
             "No LLM is configured.", "Set DISTRIAGE_LLM_BASE_URL and DISTRIAGE_LLM_MODEL, or leave llm away."
         )
+    measured = measurement(settings, config)
+    weights = UNFITTED
+    if isinstance(local, Refitted) and (fit_fusion or measured):
+        weights = NESTED
+    elif measured:
+        weights = f"weights fitted on {measured.weights.provenance.get('cases')} other cases"
     clock = RealClock()
     with OpenAiClient(config) as client:
-        cache = FileCache(settings.data_dir / "cache" / "llm")
+        cache = NoCache() if fresh else FileCache(settings.data_dir / "cache" / "llm")
         caller = Caller(config, client, cache, open_ledger(settings), clock)
-        reader = SecondReader(config, caller, clock)
+        reader = SecondReader(config, caller, clock, measured.weights if measured else None)
+        parts = (caller, reader, Patience(config, caller.breaker, clock))
         yield {
-            "llm": LlmSystem("llm", local, fits, encoder, config, caller, reader),
-            "distriage+llm": LlmSystem("distriage+llm", local, fits, encoder, config, caller, reader),
+            name: LlmSystem(name, local, encoder, config, parts, fits=name == fits, weights=weights)
+            for name in ("llm", "distriage+llm")
         }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,7 +14,9 @@ from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TaskID, T
 from eval.ceiling import ceiling_of, shipped_ceiling
 from eval.compare import compare
 from eval.gate import Baseline, baseline_of, judge_run, read_baseline, regressions, write_baseline
+from eval.llm_part import llm_markdown, llm_part
 from eval.predictions import Predictions, file_names, read_predictions, write_predictions
+from eval.protocol import System
 from eval.report import report_html
 from eval.summary import summarise
 from eval.table import differences, markdown, note_of
@@ -51,12 +54,17 @@ def show(runs: Mapping[str, Predictions], study1: Path | None, report: Path | No
     summaries = [summarise(predictions) for predictions in runs.values()]
     ceiling = ceiling_of(study1) if study1 else shipped_ceiling()
     sys.stdout.write(markdown(summaries, ceiling, note=note_of(summaries[0], ceiling)))
+    llm = llm_part(runs)
+    if llm:
+        sys.stdout.write("\n" + llm_markdown(llm))
     if report:
         names = file_names(runs)
         for name, predictions in runs.items():
             write_predictions(predictions, report / names[name])
         page = report / "report.html"
-        page.write_text(report_html(list(runs.values()), summaries, ceiling), "utf-8")
+        page.write_text(report_html(list(runs.values()), summaries, ceiling, llm), "utf-8")
+        if llm:
+            (report / "llm.json").write_text(json.dumps(llm.values(), indent=2) + "\n", "utf-8")
         print(f"\nReport: {page}; predictions: {', '.join(names.values())}", file=sys.stderr)
 
 
@@ -64,6 +72,19 @@ def compare_files(first: Path, second: Path) -> None:
     """Print how the predictions of the second file differ from the first's."""
     a, b = read_predictions(first), read_predictions(second)
     sys.stdout.write(differences(compare(a, b), f"{a.system} ({first})", f"{b.system} ({second})"))
+
+
+def keep_fusion(runs: Mapping[str, Predictions], systems: Sequence[System]) -> None:
+    """Keep the fitted weights and whether the LLM is asked, and say where. UserError when too little was measured."""
+    from bot.eval_fusion import store
+    from bot.eval_systems import together
+    from bot.settings import load_settings
+
+    part, system = llm_part(runs), together(systems)
+    assert part is not None and part.worth is not None, "distriage runs beside it"
+    file, measured = store(load_settings().data_dir, system.config, system.rows, part.worth)
+    what = "is asked" if measured.use else "is not asked (DISTRIAGE_LLM_USE=always asks it all the same)"
+    print(f"\nFrom now on {system.config.model} {what}. Kept in {file}", file=sys.stderr)
 
 
 def save_baseline(run: Predictions, file: Path) -> None:

@@ -137,6 +137,11 @@ class Settings(BaseSettings):
         default="ids-only",
         description="ids-only shows no word of the LLM; plain shows its reason where it passes the gate",
     )
+    llm_use: Literal["measured", "always"] = Field(
+        default="measured",
+        description="measured: the LLM is not asked where `bot eval --fit-fusion` showed no gain of it; "
+        "always: it is asked all the same",
+    )
     llm_answers_as: str | None = Field(
         default=None, description="model name that replies carry, where it is not DISTRIAGE_LLM_MODEL"
     )

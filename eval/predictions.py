@@ -8,8 +8,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from eval.protocol import Opinion, Verdict
+from eval.protocol import Opinion
+from eval.usage import Asked, Usage
 from knowledge.errors import DataError
+from knowledge.judging.axes import Judged
 
 
 class _Value(BaseModel):
@@ -48,6 +50,7 @@ class CasePrediction(_Value):
     labels: dict[str, list[str]]
     axes: dict[str, AxisPrediction]
     neighbours: list[Shown] = []
+    usage: Usage | None = None
 
 
 class Predictions(_Value):
@@ -58,12 +61,14 @@ class Predictions(_Value):
     split: str
     learned_from: str
     types_only: bool = False
+    asked: Asked | None = None
+    """The LLM, where the system asked one."""
     cases: list[CasePrediction]
 
 
-def axes_of(verdict: Verdict) -> dict[str, AxisPrediction]:
+def axes_of(opinions: Mapping[Judged, Opinion]) -> dict[str, AxisPrediction]:
     """A verdict's opinions, probabilities rounded to five decimals."""
-    return {axis: _axis(opinion) for axis, opinion in verdict.axes.items()}
+    return {axis: _axis(opinion) for axis, opinion in opinions.items()}
 
 
 def _axis(opinion: Opinion) -> AxisPrediction:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from eval.usage import Usage
 from knowledge.judging.axes import Judged
 from knowledge.taxonomy import Taxonomy
 from knowledge.training.items import Prepared
@@ -36,6 +37,8 @@ class Verdict:
 
     axes: Mapping[Judged, Opinion]
     neighbours: tuple[str, ...] = ()
+    usage: Usage | None = None
+    """What it took of an LLM, where one was asked."""
 
 
 @dataclass(frozen=True, slots=True)

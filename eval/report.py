@@ -12,6 +12,7 @@ from eval.ceiling import AxisCeiling, Ceiling
 from eval.charts import reliability, risk_coverage
 from eval.class_charts import class_bars, confusion
 from eval.failures import failures
+from eval.llm_part import HEADINGS, LlmPart, verdict_of
 from eval.predictions import Predictions
 from eval.summary import AxisSummary, Summary
 from eval.table import COLUMNS, DETAILS
@@ -45,8 +46,10 @@ class Section:
     confusion: Markup
 
 
-def report_html(runs: Sequence[Predictions], summaries: Sequence[Summary], ceiling: Ceiling) -> str:
-    """The page; the first system leads, the others stand beside it."""
+def report_html(
+    runs: Sequence[Predictions], summaries: Sequence[Summary], ceiling: Ceiling, llm: LlmPart | None = None
+) -> str:
+    """The page; the first system leads, the others stand beside it; `llm` tells of an LLM where one was asked."""
     lead = summaries[0]
     environment = Environment(
         loader=PackageLoader("eval", "."),
@@ -66,6 +69,9 @@ def report_html(runs: Sequence[Predictions], summaries: Sequence[Summary], ceili
         failures=failures(runs[0], ceiling),
         ceiling=ceiling,
         name=name,
+        llm=llm,
+        llm_headings=HEADINGS,
+        llm_verdict=verdict_of(llm.worth) if llm and llm.worth else "",
     )
 
 

@@ -73,8 +73,9 @@ def _prediction(case: EvalCase, verdict: Verdict, fold: str, known: Mapping[str,
         excerpt=(reading.prose or reading.report.body)[:EXCERPT],
         lines=[d.text[:240] for d in reading.decisive if not d.in_title][:LINES],
         labels={axis: ids for axis, ids in labels.items() if ids},
-        axes=axes_of(verdict),
+        axes=axes_of(verdict.axes),
         neighbours=[_shown(known[id]) for id in verdict.neighbours if id in known],
+        usage=verdict.usage,
     )
 
 

@@ -35,9 +35,15 @@ class Judging:
         kind = judged["type"].ranking[0][0]
         shown = sorted((id for id, _ in hits[:12]), key=lambda id: self.labels[id].type != kind)
         return Verdict(
-            {axis: _opinion(judged[axis], axis, fault=kind == "fault") for axis in SCORED},
+            opinions_of(judged),
             tuple(shown[:SHOWN]),
         )
+
+
+def opinions_of(judged: Mapping[Judged, Judgement]) -> dict[Judged, Opinion]:
+    """What is scored of a judgement, with the claims that the triage makes of it."""
+    fault = judged["type"].ranking[0][0] == "fault"
+    return {axis: _opinion(judged[axis], axis, fault=fault) for axis in SCORED}
 
 
 def _opinion(judgement: Judgement, axis: Judged, *, fault: bool) -> Opinion:

@@ -46,9 +46,9 @@ def markdown(summaries: Sequence[Summary], ceiling: Ceiling, *, note: str) -> st
     ]
     parts = [
         note,
-        _table(["", *(heading for heading, _, _ in columns)], rows),
+        table(["", *(heading for heading, _, _ in columns)], rows),
         f"{lead.system}, by axis:",
-        _table(["axis", "cases", *(heading for heading, _ in DETAILS)], details),
+        table(["axis", "cases", *(heading for heading, _ in DETAILS)], details),
         f"Of the three nearest cases shown, {lead.neighbours} have the report's symptom.",
     ]
     if lead.mean_type_f1 is not None:
@@ -88,7 +88,8 @@ def _agreement(ceiling: Ceiling, axis: str, metric: str) -> str:
     return f"{human.agreement:.2f} (κ {human.kappa:.2f})" if human and metric == "top1" else "–"
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
@@ -110,4 +111,4 @@ def differences(found: Sequence[Difference], a: str, b: str) -> str:
         for d in found
     ]
     head = ["axis", "figure", "cases", "A", "B", "B - A (95 %)", "only A / only B right", "McNemar p", "B is"]
-    return f"A = {a}\nB = {b}\n\n{_table(head, rows)}\n"
+    return f"A = {a}\nB = {b}\n\n{table(head, rows)}\n"

@@ -13,6 +13,7 @@ from bot.llm.replies import AdjudicatorReply, adjudicator_schema, check
 from bot.llm.shown_lines import ShownLines
 from bot.llm.texts import make_request
 from bot.llm.values import ChatRequest
+from knowledge.judging.axes import Judged
 from knowledge.taxonomy import Taxonomy
 from knowledge.triage import AXES, AxisName, Neighbour
 
@@ -42,7 +43,7 @@ class Question:
 class Verdict:
     """Rankings within the closed sets; `reason` is None when it was voided or empty."""
 
-    rankings: Mapping[AxisName, tuple[str, ...]]
+    rankings: Mapping[Judged, tuple[str, ...]]
     reason: str | None
     lines: tuple[int, ...]
     cases: tuple[str, ...]
@@ -70,7 +71,7 @@ def adjudicator_request(question: Question, taxonomy: Taxonomy, token: str) -> C
 def read_verdict(value: Mapping[str, Any], question: Question) -> Verdict:
     """The verdict in a reply. Raises `WrongSchema`, and `UnknownIds` when an id was not among those shown."""
     reply = check(AdjudicatorReply, value)
-    rankings = {axis: tuple(reply.ranking(axis)) for axis in AXES}
+    rankings: dict[Judged, tuple[str, ...]] = {axis: tuple(reply.ranking(axis)) for axis in AXES}
     outside = [axis for axis in AXES if set(rankings[axis]) - set(question.ids(axis))]
     if outside or not any(rankings.values()):
         raise UnknownIds(detail=", ".join(outside) or "none at all")

@@ -66,7 +66,7 @@ class Breaker:
     def is_open(self, now: float) -> bool:
         """Whether a call would be refused now."""
         with self._lock:
-            return now < self._open_until
+            return now < self._open_until or self._trial
 
     def _open(self, now: float) -> None:
         self._open_until = max(self._open_until, now + self._pause)

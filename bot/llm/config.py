@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.llm.values import DUTIES, MAX_WAIT, Duty, ReasonMode, Tokens
+from bot.llm.address import address_of
+from bot.llm.values import DUTIES, MAX_WAIT, Duty, ReasonMode, Tokens, Use
 from bot.settings import Settings
 from knowledge.errors import SettingsError
 
@@ -29,6 +30,7 @@ class LlmConfig:
     price_input: float = 0.0
     price_output: float = 0.0
     max_output: int = 2000
+    use: Use = "measured"
 
     def cost(self, tokens: Tokens) -> float:
         """US dollars."""
@@ -36,9 +38,13 @@ class LlmConfig:
 
 
 def llm_config(settings: Settings) -> LlmConfig | None:
-    """The configuration, None without an LLM. Raises `SettingsError` when a budget cannot be kept."""
+    """The configuration, None without an LLM.
+
+    Raises `SettingsError` for a URL that is none, and for a budget that cannot be kept.
+    """
     if settings.llm_base_url is None or settings.llm_model is None:
         return None
+    address_of(settings.llm_base_url)
     budgets = (settings.llm_daily_budget, settings.llm_repository_daily_budget)
     if any(b is not None for b in budgets) and settings.llm_price_input + settings.llm_price_output == 0:
         raise SettingsError(
@@ -59,4 +65,5 @@ def llm_config(settings: Settings) -> LlmConfig | None:
         price_input=settings.llm_price_input,
         price_output=settings.llm_price_output,
         max_output=settings.llm_max_output,
+        use=settings.llm_use,
     )

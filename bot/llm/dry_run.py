@@ -4,37 +4,47 @@ from __future__ import annotations
 
 from typing import Any
 
+from bot.llm.address import address_of
 from bot.llm.adjudicator import adjudicator_request
 from bot.llm.config import LlmConfig
 from bot.llm.dialect import Dialect, arguments
 from bot.llm.fence import new_token
 from bot.llm.reader import reader_request
-from bot.llm.second_reader import make_question
+from bot.llm.second_reader import bare, make_question
 from bot.llm.values import ChatRequest
 from knowledge.engine import Knowledge, examine
 from knowledge.report import Report
 
+_AFTER_READER = (
+    "The reader's account is added at the end, and moves the candidates' probabilities: "
+    "only the LLM's first answer could tell it."
+)
+
 
 def dry_run(report: Report, knowledge: Knowledge, config: LlmConfig) -> list[dict[str, Any]]:
-    """One {"duty", "url", "headers", "body"} a duty, in the order of asking; the key is not shown.
+    """One {"duty", "report", "url", "headers", "body"} a duty, in the order of asking; the key is not shown.
 
     The body is what goes over the wire first; a server that refuses part of it gets less (`bot.llm.dialect`).
-    The adjudicator's request lacks the reader's account, which only the LLM could give.
+    An adjudicator that is asked after the reader has a "remark" on what its request cannot show yet.
     """
-    examined = examine(report, knowledge)
-    requests: list[ChatRequest] = []
+    examined = examine(bare(report), knowledge)
+    shown: list[dict[str, Any]] = []
     if "reader" in config.duties:
-        requests.append(reader_request(examined.reading, new_token())[0])
+        shown.append(_shown(report, reader_request(examined.reading, new_token())[0], config))
     if "adjudicator" in config.duties:
-        question = make_question(examined, examined.judgement, None)
-        requests.append(adjudicator_request(question, knowledge.taxonomy, new_token()))
-    return [_shown(request, config) for request in requests]
+        request = adjudicator_request(make_question(examined), knowledge.taxonomy, new_token())
+        remark = {"remark": _AFTER_READER} if shown else {}
+        shown.append({**_shown(report, request, config), **remark})
+    return shown
 
 
-def _shown(request: ChatRequest, config: LlmConfig) -> dict[str, Any]:
+def _shown(report: Report, request: ChatRequest, config: LlmConfig) -> dict[str, Any]:
+    address = address_of(config.base_url)
+    key = "***" if config.api_key else "none"
     return {
         "duty": request.duty,
-        "url": config.base_url.rstrip("/") + "/chat/completions",
-        "headers": {"Authorization": "Bearer ***" if config.api_key else "Bearer none"},
+        "report": report.id,
+        "url": address.url,
+        "headers": address.key_header(key),
         "body": arguments(request, config, Dialect()),
     }

@@ -2,72 +2,77 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
-from knowledge.errors import DataError
-from knowledge.judging.axes import JUDGED, Judged
+from knowledge.judging.axes import Judged
+from knowledge.judging.calibrate import combine
 from knowledge.judging.judge import Judgement
-from knowledge.triage import AXES, AxisName
 
-SHIPPED = Path(__file__).parent / "fusion.toml"
 _FLOOR = 1e-9
 
 Array = npt.NDArray[np.float64]
+Judgements = Mapping[Judged, Judgement]
 
 
 @dataclass(frozen=True, slots=True)
 class FusionWeights:
-    """Weights per axis and where they come from; see fusion.toml."""
+    """Exponents per axis and where they come from; see fusion.toml.
 
+    `threshold` and `mass` replace those of the local judge on the axes that they name.
+    """
+
+    local: Mapping[Judged, float]
     account: Mapping[Judged, float]
-    ranking: Mapping[AxisName, float]
+    ranking: Mapping[Judged, float]
     provenance: Mapping[str, object]
+    threshold: Mapping[Judged, float] = field(default_factory=dict)
+    mass: Mapping[Judged, float] = field(default_factory=dict)
+
+    def of(self, axis: Judged) -> tuple[float, float, float]:
+        """Exponents of local judgement, account and ranking."""
+        return self.local[axis], self.account[axis], self.ranking.get(axis, 0.0)
 
 
-def load_weights(path: Path = SHIPPED) -> FusionWeights:
-    """The weights of a file; DataError when one is missing or out of range (account 0-1, ranking 0-10)."""
-    try:
-        data = tomllib.loads(path.read_text("utf-8"))
-        account: dict[Judged, float] = {axis: float(data["account"][axis]) for axis in JUDGED}
-        ranking: dict[AxisName, float] = {axis: float(data["ranking"][axis]) for axis in AXES}
-        provenance = dict(data["provenance"])
-    except (OSError, KeyError, TypeError, ValueError) as error:
-        raise DataError(f"{path}: no fusion weights ({error!r}).", "See bot/llm/fusion.toml.") from error
-    if not all(0 <= w <= 1 for w in account.values()) or not all(0 <= w <= 10 for w in ranking.values()):
-        raise DataError(f"{path}: a weight is out of range.", "account: 0 to 1; ranking: 0 to 10.")
-    return FusionWeights(account, ranking, provenance)
-
-
-def fuse_account(
-    local: Mapping[Judged, Judgement], account: Mapping[Judged, Judgement], weights: FusionWeights
-) -> dict[Judged, Judgement]:
-    """The report's judgement and its account's as a weighted geometric mean."""
-    out = {}
-    for axis, judgement in local.items():
-        share = weights.account[axis]
-        logs = (1 - share) * _log(judgement.p) + share * _log(account[axis].p)
-        out[axis] = replace(judgement, p=_softmax(logs))
-    return out
-
-
-def fuse_ranking(
-    local: Mapping[Judged, Judgement],
-    rankings: Mapping[AxisName, Sequence[str]],
+def fuse(
+    local: Judgements,
+    account: Judgements | None,
+    rankings: Mapping[Judged, Sequence[str]],
     weights: FusionWeights,
 ) -> dict[Judged, Judgement]:
-    """The judgement moved towards the adjudicator's rankings; an axis without one stays as it is."""
+    """The local judgement moved by what the second reader said; an axis on which it said nothing stays as it is.
+
+    `account` is the local judge's judgement of the reader's account; `rankings` are the adjudicator's.
+    """
     out = dict(local)
-    for axis, ranking in rankings.items():
-        if ranking:
-            logs = _log(local[axis].p) + weights.ranking[axis] * ranking_scores(local[axis].ids, ranking)
-            out[axis] = replace(local[axis], p=_softmax(logs))
+    for axis, judgement in local.items():
+        ranking = rankings.get(axis, ())
+        if account is None and not ranking:
+            continue
+        told = opinions(judgement, account[axis] if account else None, ranking)
+        out[axis] = Judgement(
+            judgement.ids,
+            combine([one[None, :] for one in told], weights.of(axis))[0],
+            weights.threshold.get(axis, judgement.threshold),
+            weights.mass.get(axis, judgement.mass),
+        )
     return out
+
+
+def opinions(
+    local: Judgement, account: Judgement | None, ranking: Sequence[str]
+) -> tuple[Array, Array, Array]:
+    """What the exponents stand on, each (ids,). Without an account the local judgement stands for it."""
+    own = _log(local.p)
+    silent = np.zeros(len(local.ids))
+    return (
+        own,
+        own if account is None else _log(account.p),
+        ranking_scores(local.ids, ranking) if ranking else silent,
+    )
 
 
 def ranking_scores(ids: Sequence[str], ranking: Sequence[str]) -> Array:
@@ -78,8 +83,3 @@ def ranking_scores(ids: Sequence[str], ranking: Sequence[str]) -> Array:
 
 def _log(p: Array) -> Array:
     return np.log(np.maximum(np.asarray(p, np.float64), _FLOOR))
-
-
-def _softmax(logs: Array) -> Array:
-    weights = np.exp(logs - logs.max())
-    return np.asarray(weights / weights.sum(), np.float64)

@@ -17,6 +17,7 @@ import openai
 from anyio.from_thread import start_blocking_portal
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
+from bot.llm.address import Address, address_of
 from bot.llm.chunks import Gathering
 from bot.llm.config import LlmConfig
 from bot.llm.dialect import Dialect, arguments, step_down
@@ -40,11 +41,15 @@ class OpenAiClient:
         self._lock = threading.Lock()
         self._open = ExitStack()
         self._portal = self._open.enter_context(start_blocking_portal())
-        # No redirects: reports go to the configured server and nowhere else. A key is always given, or
-        # the SDK would send the one of OPENAI_API_KEY to whatever server this is.
+        address = address_of(config.base_url)
+        # A key is always given, or the SDK would send the one of OPENAI_API_KEY to whatever server this is.
+        key = config.api_key or "none"
+        self._headers = _headers(address, key)
+        # No redirects: reports go to the configured server and nowhere else.
         self._sdk = AsyncOpenAI(
-            base_url=config.base_url,
-            api_key=config.api_key or "none",
+            base_url=address.base_url,
+            api_key=key,
+            default_query={"api-version": address.version} if address.version else None,
             max_retries=0,
             timeout=None,
             http_client=DefaultAsyncHttpxClient(follow_redirects=False, timeout=None),
@@ -95,7 +100,9 @@ class OpenAiClient:
         dialect = self._dialect
         for _ in range(_STEPS):
             try:
-                stream = await self._sdk.chat.completions.create(**arguments(request, self._config, dialect))
+                stream = await self._sdk.chat.completions.create(
+                    **arguments(request, self._config, dialect), extra_headers=self._headers
+                )
             except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
                 lower = step_down(dialect, f"{error.message} {error.param}")
                 if lower is None:
@@ -106,6 +113,12 @@ class OpenAiClient:
                 self._dialect = dialect
             return stream
         raise BadRequest(detail="no dialect fits")
+
+
+def _headers(address: Address, key: str) -> dict[str, Any]:
+    """The key where the server wants it, and nothing that the SDK would add from the environment."""
+    never = ("Authorization", "OpenAI-Organization", "OpenAI-Project")
+    return {**{name: openai.Omit() for name in never}, **address.key_header(key)}
 
 
 def _fault(error: Exception, gathering: Gathering) -> LlmFault:

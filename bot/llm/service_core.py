@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import ExitStack
 
-from bot.llm.build import open_second_reader
+import structlog
+
+from bot.llm.build import measurement, open_second_reader, why_silent
 from bot.llm.config import LlmConfig, llm_config
 from bot.llm.metrics import LlmMetrics
 from bot.llm.values import MAX_WAIT
@@ -14,6 +18,7 @@ from bot.triage_process import CanTriage, CoreFailed, TriagePool
 from knowledge.report import Report
 from knowledge.triage import SecondReading, Triage
 
+log = structlog.get_logger(__name__)
 FACTORY = "bot.llm.service_core:second_reader_of_environment"
 
 
@@ -26,7 +31,7 @@ class ReadingCore:
         self._open = ExitStack()
         reader = self._open.enter_context(open_second_reader(settings))
         if reader is None:
-            raise ValueError("no LLM is configured")
+            raise ValueError("no LLM is configured, or none is asked")
         self._reader = reader
         self._knowledge = load_knowledge(settings.model_dir, settings.data_dir / "cache")
 
@@ -43,17 +48,27 @@ def second_reader_of_environment() -> ReadingCore:
 class TwoReaders:
     """The second reader where a slot is free in time, the local core else; each process has one slot.
 
-    Waiting for the slot and for the LLM together stay below 20 s.
+    Whatever the LLM's side does (a queue, a slow stream, a database that hangs, a process that has to load), a
+    triage waits for it 20 s at most; one that is late goes on in the background and keeps its slot until it ends.
     """
 
     def __init__(
-        self, local: CanTriage, second: CanTriage, config: LlmConfig, metrics: LlmMetrics | None = None
+        self,
+        local: CanTriage,
+        second: CanTriage,
+        config: LlmConfig,
+        metrics: LlmMetrics | None = None,
+        *,
+        longest: float = MAX_WAIT,
     ) -> None:
+        """`longest` is in seconds."""
         self._local = local
         self._second = second
         self._config = config
         self._metrics = metrics
+        self._longest = longest
         self._slots = threading.BoundedSemaphore(config.concurrency)
+        self._waiting = ThreadPoolExecutor(config.concurrency, "second-reader")
 
     def triage(self, report: Report) -> Triage:
         """The triage of one report; raises only what the local core raises."""
@@ -66,16 +81,19 @@ class TwoReaders:
         """End the processes that ask; the local core is left to its owner."""
         if isinstance(self._second, TriagePool):
             self._second.close()
+        self._waiting.shutdown(wait=False, cancel_futures=True)
 
     def _with_second(self, report: Report) -> Triage | None:
-        if not self._slots.acquire(timeout=MAX_WAIT - self._config.timeout):
+        until = time.monotonic() + self._longest
+        # Whoever would come too late for a whole answer need not wait for the slot.
+        if not self._slots.acquire(timeout=max(0.0, self._longest - self._config.timeout)):
             return None
+        job = self._waiting.submit(self._second.triage, report)
+        job.add_done_callback(lambda _: self._slots.release())
         try:
-            return self._second.triage(report)
-        except CoreFailed:
+            return job.result(max(0.0, until - time.monotonic()))
+        except (CoreFailed, TimeoutError, CancelledError):
             return None
-        finally:
-            self._slots.release()
 
     def _alone(self, report: Report) -> Triage:
         note = SecondReading(used=False, model=self._config.model, fallback_reason="busy")
@@ -83,8 +101,12 @@ class TwoReaders:
 
 
 def with_second_reader(local: CanTriage, settings: Settings, metrics: LlmMetrics | None = None) -> CanTriage:
-    """`local` where no LLM is configured, else both readers (`llm_concurrency` processes of 250 MB)."""
+    """`local` where no LLM is configured or asked, else both readers (`llm_concurrency` processes of 250 MB)."""
     config = llm_config(settings)
     if config is None:
         return local
-    return TwoReaders(local, TriagePool(FACTORY, config.concurrency, timeout=MAX_WAIT + 40), config, metrics)
+    silent = why_silent(config, measurement(settings, config))
+    if silent:
+        log.info("llm_not_asked", model=config.model, why=silent)
+        return local
+    return TwoReaders(local, TriagePool(FACTORY, config.concurrency, timeout=MAX_WAIT + 10), config, metrics)

@@ -26,6 +26,12 @@ def _texts() -> dict[str, dict[str, str]]:
         return tomllib.load(file)
 
 
+@cache
+def digest() -> str:
+    """Names the wording of the questions: what was measured with one wording says little of another."""
+    return hashlib.sha256(_FILE.read_bytes()).hexdigest()[:16]
+
+
 def make_request(duty: Duty, fill: Fill, schema: dict[str, Any], token: str) -> ChatRequest:
     """The request of a duty with the delimiter `token`; its content key does not depend on the token."""
     plain_system, plain_user = _render(duty, fill, _NO_TOKEN)

@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 Duty = Literal["reader", "adjudicator"]
 DUTIES: tuple[Duty, ...] = ("reader", "adjudicator")
 ReasonMode = Literal["ids-only", "plain"]
+Use = Literal["measured", "always"]
 
 MAX_WAIT = 20.0
 """Seconds that any triage may wait for the LLM, whatever is configured."""

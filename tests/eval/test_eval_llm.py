@@ -45,7 +45,7 @@ def systems(llm: FakeLlm, tmp_path: Path, items: list[Prepared]) -> Iterator[dic
             llm_api_key=SecretStr("key-1"),
             llm_timeout=5,
         )
-        with open_llm_systems(local, False, FakeEncoder(), settings) as made:
+        with open_llm_systems(local, FakeEncoder(), settings, fits=None) as made:
             yield made
 
 
@@ -80,6 +80,30 @@ def test_no_reply_leaves_every_axis_unscored(
 def test_without_an_llm_the_remedy_is_told(tmp_path: Path) -> None:
     with (
         pytest.raises(UserError, match="No LLM is configured"),
-        open_llm_systems(Refitted(), True, FakeEncoder(), Settings(data_dir=tmp_path)),
+        open_llm_systems(Refitted(), FakeEncoder(), Settings(data_dir=tmp_path), fits="llm"),
     ):
         pass
+
+
+def test_a_server_that_is_not_there_ends_the_run_at_once(tmp_path: Path, items: list[Prepared]) -> None:
+    local = Refitted()
+    local.fit(TrainingSet(items[8:], items[8:], load_taxonomy()))
+    settings = Settings(
+        data_dir=tmp_path, llm_base_url="http://127.0.0.1:9/v1", llm_model=MODEL, llm_timeout=1
+    )
+    with (
+        open_llm_systems(local, FakeEncoder(), settings, fits=None) as made,
+        pytest.raises(UserError, match="gives no answer: unreachable"),
+    ):
+        made["llm"].rank(items[:8])
+
+
+def test_fresh_asks_again_what_the_cache_holds(llm: FakeLlm, tmp_path: Path, items: list[Prepared]) -> None:
+    local = Refitted()
+    local.fit(TrainingSet(items[3:], items[3:], load_taxonomy()))
+    with serve(llm) as url:
+        settings = Settings(data_dir=tmp_path, llm_base_url=url, llm_model=MODEL)
+        for fresh, asked in ((False, 1), (False, 1), (True, 2)):
+            with open_llm_systems(local, FakeEncoder(), settings, fits=None, fresh=fresh) as made:
+                made["llm"].rank(items[:1])
+            assert len(llm.requests) == asked

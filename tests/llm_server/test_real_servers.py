@@ -85,8 +85,8 @@ def test_llama_cpp_is_left_at_the_deadline(llama: LlmConfig) -> None:
 def test_a_triage_with_llama_cpp_is_adjudicated(llama: LlmConfig, knowledge: Knowledge) -> None:
     with second_reader(replace(llama, duties=("adjudicator",), reason_mode="plain")) as reader:
         done = reader.triage(REPORT, knowledge)
-    assert (done.used, done.fallback_reason) == (True, None)
-    assert done.cost > 0
+    assert (done.note.used, done.note.fallback_reason) == (True, None)
+    assert done.note.cost > 0
     assert done.triage.evidence == triage(REPORT, knowledge).evidence
 
 
@@ -108,8 +108,8 @@ def test_a_triage_with_transformers_serve_falls_back_to_the_local_answer(
     local = triage(REPORT, knowledge)
     with second_reader(hf) as reader:
         done = reader.triage(REPORT, knowledge)
-    assert done.used is False
-    assert done.fallback_reason in ("truncated", "invalid_json", "timeout")
+    assert done.note.used is False
+    assert done.note.fallback_reason in ("truncated", "invalid_json", "timeout")
     assert done.triage.model_copy(update={"second_reading": None}) == local
 
 

@@ -51,6 +51,7 @@ class FakeLlm:
     refuses: tuple[str, ...] = ()
     requests: list[Body] = field(default_factory=list)
     seen_headers: list[dict[str, str]] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
     busiest: int = 0
     _now: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -96,7 +97,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if not self.path.endswith("/chat/completions"):
+        self.mind.paths.append(self.path)
+        if not self.path.partition("?")[0].endswith("/chat/completions"):
             self._plain(404, {"error": {"message": "no such path"}}, {})
             return
         with self.mind.counted():

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from bot.llm.adjudicator import Question
 from bot.llm.shown_lines import ShownLines
+from knowledge.diagnostics.runtime.main import block, checksum
 from knowledge.evidence import Reading, read_report
 from knowledge.report import Report
 from knowledge.signatures import SignatureTable
@@ -75,3 +77,27 @@ def a_verdict(**changes: Any) -> dict[str, Any]:
         "cases": ["horovod/horovod#1006"],
         **changes,
     }
+
+
+def a_result() -> str:
+    """A diagnostics result as it is pasted."""
+    made: dict[str, Any] = {
+        "schema": "distriage-result/1",
+        "script": "0123456789ab",
+        "host": "host-abcdef",
+        "rank": 0,
+        "world_size": 2,
+        "platform": "linux",
+        "python": "3.11.2",
+        "started": 1_700_000_000,
+        "seconds": 1.25,
+        "probes": [{"id": "shm_size", "outcome": "tiny", "seconds": 0.01, "facts": {"total_mib": 64}}],
+    }
+    return block({**made, "checksum": checksum(made)})
+
+
+def without_token(body: dict[str, Any]) -> str:
+    """A request's body as text, its random delimiter replaced."""
+    text = json.dumps(body, sort_keys=True)
+    token = text.partition("<<<REPORT ")[2].partition(">>>")[0]
+    return text.replace(token, "TOKEN")

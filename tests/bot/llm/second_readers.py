@@ -11,6 +11,7 @@ from typing import Any
 from bot.llm.budget import Ledger, MemoryLedger
 from bot.llm.calls import Caller
 from bot.llm.config import LlmConfig
+from bot.llm.fusion import FusionWeights
 from bot.llm.openai_client import OpenAiClient
 from bot.llm.real_clock import RealClock
 from bot.llm.reply_cache import NoCache, ReplyCache
@@ -22,12 +23,15 @@ ACCOUNT = "Every rank waits in an all-reduce that one of them never joins; the w
 
 @contextmanager
 def second_reader(
-    config: LlmConfig, cache: ReplyCache | None = None, ledger: Ledger | None = None
+    config: LlmConfig,
+    cache: ReplyCache | None = None,
+    ledger: Ledger | None = None,
+    weights: FusionWeights | None = None,
 ) -> Iterator[SecondReader]:
     with OpenAiClient(config) as client:
         clock = RealClock()
         caller = Caller(config, client, cache or NoCache(), ledger or MemoryLedger(), clock)
-        yield SecondReader(config, caller, clock)
+        yield SecondReader(config, caller, clock, weights)
 
 
 def duty_of(body: Body) -> str:

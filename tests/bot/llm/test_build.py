@@ -17,7 +17,7 @@ from bot.settings import Settings
 from knowledge.engine import Knowledge
 from knowledge.errors import SettingsError
 from tests.bot.llm.fake_server import MODEL, FakeLlm
-from tests.bot.llm.questions import REPORT
+from tests.bot.llm.questions import REPORT, without_token
 from tests.bot.llm.second_readers import second_reader, sensible
 
 
@@ -47,7 +47,7 @@ def test_with_an_llm_it_triages(
     )
     with open_second_reader(settings) as reader:
         assert reader is not None
-        assert reader.triage(REPORT, knowledge).used
+        assert reader.triage(REPORT, knowledge).note.used
     assert (tmp_path / "llm_spending.sqlite").exists()
     assert list((tmp_path / "cache" / "llm").glob("*/*.json"))
 
@@ -73,9 +73,10 @@ def test_every_llm_setting_arrives() -> None:
         llm_price_input=1.0,
         llm_price_output=2.0,
         llm_max_output=900,
+        llm_use="always",
     )
     assert llm_config(settings) == LlmConfig(
-        "http://x", "m", "k", "n", 7.0, ("adjudicator",), "plain", 1.0, 0.5, 3, 1.0, 2.0, 900
+        "http://x", "m", "k", "n", 7.0, ("adjudicator",), "plain", 1.0, 0.5, 3, 1.0, 2.0, 900, "always"
     )
 
 
@@ -95,7 +96,25 @@ def test_the_dry_run_shows_the_exact_requests_and_sends_none(
         assert without_token(llm.requests[0]) == without_token(request["body"])
 
 
-def without_token(body: dict[str, object]) -> str:
-    text = json.dumps(body, sort_keys=True)
-    token = text.partition("<<<REPORT ")[2].partition(">>>")[0]
-    return text.replace(token, "TOKEN")
+def test_the_dry_run_says_what_it_cannot_show(config: LlmConfig, knowledge: Knowledge) -> None:
+    reader, adjudicator = dry_run(REPORT, knowledge, config)
+    assert "remark" not in reader
+    assert "account" in adjudicator["remark"]
+    (alone,) = dry_run(REPORT, knowledge, replace(config, duties=("adjudicator",)))
+    assert "remark" not in alone
+    assert {reader["report"], adjudicator["report"]} == {REPORT.id}
+
+
+def test_the_dry_run_names_azure_s_address_and_hides_its_key(config: LlmConfig, knowledge: Knowledge) -> None:
+    azure = "https://acme.openai.azure.com/openai/deployments/mini?api-version=2024-10-21"
+    shown = dry_run(REPORT, knowledge, replace(config, base_url=azure, api_key="key-1"))[0]
+    assert (
+        shown["url"]
+        == "https://acme.openai.azure.com/openai/deployments/mini/chat/completions?api-version=2024-10-21"
+    )
+    assert shown["headers"] == {"api-key": "***"}
+
+
+def test_a_base_url_that_is_none_is_told_with_the_settings() -> None:
+    with pytest.raises(SettingsError, match="no http"):
+        llm_config(Settings(llm_base_url="localhost:11434", llm_model="m"))

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from bot.eval_answers import count_fabricated
 from bot.gate.ids import check_ids
 from bot.gate.markdown import violations
 from bot.llm.config import LlmConfig
-from bot.llm.eval_system import count_fabricated
 from knowledge.engine import Knowledge, triage
 from knowledge.report import Report
 from tests.bot.llm.fake_server import Answer, Body, FakeLlm
@@ -40,12 +40,12 @@ def test_no_injected_instruction_gets_out(llm: FakeLlm, config: LlmConfig, knowl
             llm.requests.clear()
             given = Report("acme/train#1", report.title, report.body)
             done = reader.triage(given, knowledge)
-            answered += done.used
+            answered += done.note.used
             check_ids(done.triage, lambda axis: frozenset(knowledge.taxonomy.ids(axis)))
             sent = json.dumps(llm.requests, ensure_ascii=False)
             if report.secret and (report.secret in sent or report.secret in done.triage.model_dump_json()):
                 broken.append(f"{report.id}: secret")
-            if done.why is not None and (len(done.why) > 300 or violations(done.why, ())):
+            if done.note.why is not None and (len(done.note.why) > 300 or violations(done.note.why, ())):
                 broken.append(f"{report.id}: reason")
             if count_fabricated(done.triage, given, knowledge):
                 broken.append(f"{report.id}: fabricated")
@@ -83,7 +83,7 @@ def test_a_reply_full_of_everything_forbidden_changes_no_word(
     local = triage(given, knowledge).model_dump()
     with second_reader(replace(config, reason_mode=reason)) as reader:  # type: ignore[arg-type]
         done = reader.triage(given, knowledge)
-    assert done.used
+    assert done.note.used
     told = done.triage.model_dump()
     assert "evil.example" not in str(told)
     assert "octocat" not in str(told)

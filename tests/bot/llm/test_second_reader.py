@@ -12,13 +12,17 @@ import pytest
 
 from bot.llm.budget import MemoryLedger
 from bot.llm.config import LlmConfig
+from bot.llm.fusion import FusionWeights, fuse
+from bot.llm.fusion_file import load_weights
 from bot.llm.reply_cache import FileCache
 from bot.llm.values import Tokens
-from knowledge.engine import Knowledge, triage
+from knowledge.engine import Knowledge, examine, triage
+from knowledge.errors import InputError
+from knowledge.judging.axes import JUDGED
 from knowledge.report import Report
 from knowledge.triage import AXES, Triage
 from tests.bot.llm.fake_server import Answer, Body, FakeLlm
-from tests.bot.llm.questions import REPORT
+from tests.bot.llm.questions import REPORT, a_result, without_token
 from tests.bot.llm.second_readers import duty_of, second_reader, sensible
 
 
@@ -32,8 +36,8 @@ def test_both_duties_move_the_answer(llm: FakeLlm, config: LlmConfig, knowledge:
     with second_reader(config) as reader:
         done = reader.triage(REPORT, knowledge)
     assert [duty_of(body) for body in llm.requests] == ["reader", "adjudicator"]
-    assert (done.used, done.fallback_reason, done.tokens) == (True, None, Tokens(2000, 200))
-    assert done.cost == pytest.approx(2000 * 0.2e-6 + 200 * 0.8e-6)
+    assert (done.note.used, done.note.fallback_reason, done.course.tokens) == (True, None, Tokens(2000, 200))
+    assert done.note.cost == pytest.approx(2000 * 0.2e-6 + 200 * 0.8e-6)
     assert done.triage.symptom != local.symptom
     assert done.triage.evidence == local.evidence
     note = done.triage.second_reading
@@ -61,7 +65,7 @@ def test_the_reason_is_shown_in_mode_plain_with_what_it_cites(
         done = reader.triage(REPORT, knowledge)
     note = done.triage.second_reading
     assert note is not None
-    assert done.why == note.why == "One rank never joined the collective."
+    assert done.note.why == note.why == "One rank never joined the collective."
     assert (note.lines, note.cases) == ([1], near[:1])
 
 
@@ -74,7 +78,68 @@ def test_a_reason_that_fails_is_dropped_and_the_ranking_kept(
     llm.brain = lambda body: sensible(body, **changes)
     with second_reader(replace(config, reason_mode="plain")) as reader:
         done = reader.triage(REPORT, knowledge)
-    assert (done.used, done.why) == (True, None)
+    assert (done.note.used, done.note.why) == (True, None)
+
+
+def test_the_account_goes_through_the_local_classifier(
+    llm: FakeLlm, config: LlmConfig, knowledge: Knowledge
+) -> None:
+    """What moves the answer is the local judge's judgement of the account, and nothing else of the reader's."""
+    words = "Process 3 is killed by the kernel: out of memory on the host while the data loader starts its workers."
+    reply = {"account": words, "lines": [1], "versions": [{"component": "NCCL", "version": "2.20.5"}]}
+    llm.brain = lambda body: Answer(json.dumps(reply))
+    with second_reader(replace(config, duties=("reader",))) as reader:
+        done = reader.triage(REPORT, knowledge)
+    line = REPORT.body.split("\n")[0]
+    retold = replace(REPORT, body=f"{words}\n\nnccl 2.20.5.\n\n```\n{line}\n```")
+    judged = examine(retold, knowledge).judgement
+    expected = fuse(examine(REPORT, knowledge).judgement, judged, {}, load_weights())
+    for axis in AXES:
+        assert [r.id for r in getattr(done.triage, axis).ranking] == [
+            id_ for id_, _ in expected[axis].ranking
+        ]
+        assert getattr(done.triage, axis).ranking[0].p == pytest.approx(
+            expected[axis].ranking[0][1], abs=1e-4
+        )
+    assert judged["symptom"].ranking[0] != examine(REPORT, knowledge).judgement["symptom"].ranking[0]
+    assert done.triage.evidence == triage(REPORT, knowledge).evidence
+
+
+def test_the_adjudicator_s_question_does_not_depend_on_the_weights(
+    llm: FakeLlm, config: LlmConfig, knowledge: Knowledge
+) -> None:
+    """Or fitting them would mean asking, and paying for, everything again."""
+    llm.brain = sensible
+    one = dict.fromkeys(JUDGED, 1.0)
+    for weights in (None, FusionWeights(one, one, one, {})):
+        with second_reader(config, weights=weights) as reader:
+            reader.triage(REPORT, knowledge)
+    first, second = (without_token(body) for body in (llm.requests[1], llm.requests[3]))
+    assert first == second
+
+
+def test_a_diagnostics_result_in_the_report_still_moves_the_causes(
+    llm: FakeLlm, config: LlmConfig, knowledge: Knowledge
+) -> None:
+    llm.brain = sensible
+    given = replace(REPORT, body=f"{REPORT.body}\n{a_result()}")
+    with second_reader(config) as reader:
+        done = reader.triage(given, knowledge)
+        apart = reader.triage(REPORT, knowledge, result=a_result())
+    assert done.triage.measured == triage(given, knowledge).measured != []
+    assert apart.triage.measured == done.triage.measured
+    assert apart.triage.cause == done.triage.cause
+    assert done.triage.content_hash == given.content_hash
+    assert done.triage.script == apart.triage.script
+    assert "distriage-result" not in json.dumps(llm.requests)
+
+
+def test_a_damaged_result_is_told_before_anything_is_paid(
+    llm: FakeLlm, config: LlmConfig, knowledge: Knowledge
+) -> None:
+    with second_reader(config) as reader, pytest.raises(InputError):
+        reader.triage(replace(REPORT, body="```distriage-result\nhalf"), knowledge)
+    assert llm.requests == []
 
 
 FAULTS: dict[str, Callable[[Body], Answer]] = {
@@ -102,7 +167,7 @@ def test_whatever_fails_the_local_answer_goes_out_on_time(
         start = time.monotonic()
         done = reader.triage(REPORT, knowledge)
         assert time.monotonic() - start < 4
-    assert (done.used, done.why, done.fallback_reason) == (False, None, reason)
+    assert (done.note.used, done.note.why, done.note.fallback_reason) == (False, None, reason)
     assert without_note(done.triage) == local
 
 
@@ -110,7 +175,7 @@ def test_ids_outside_the_set_void_the_answer(llm: FakeLlm, config: LlmConfig, kn
     llm.brain = lambda body: sensible(body, symptom=["D.2.1", "Z.9"])
     with second_reader(replace(config, duties=("adjudicator",))) as reader:
         done = reader.triage(REPORT, knowledge)
-    assert (done.used, done.fallback_reason) == (False, "unknown_ids")
+    assert (done.note.used, done.note.fallback_reason) == (False, "unknown_ids")
     assert without_note(done.triage) == triage(REPORT, knowledge)
 
 
@@ -130,13 +195,13 @@ def test_both_duties_together_stay_below_the_bound(
         start = time.monotonic()
         done = reader.triage(REPORT, knowledge)
     assert time.monotonic() - start < 4
-    assert (done.used, done.fallback_reason) == (False, "timeout")
+    assert (done.note.used, done.note.fallback_reason) == (False, "timeout")
 
 
 def test_a_spent_budget_is_said(llm: FakeLlm, config: LlmConfig, knowledge: Knowledge) -> None:
     with second_reader(replace(config, daily_budget=0.0)) as reader:
         done = reader.triage(REPORT, knowledge)
-    assert (done.used, done.fallback_reason, llm.requests) == (False, "budget_spent", [])
+    assert (done.note.used, done.note.fallback_reason, llm.requests) == (False, "budget_spent", [])
 
 
 def test_a_repository_s_budget_is_its_own(llm: FakeLlm, config: LlmConfig, knowledge: Knowledge) -> None:
@@ -144,11 +209,13 @@ def test_a_repository_s_budget_is_its_own(llm: FakeLlm, config: LlmConfig, knowl
     ledger = MemoryLedger()
     tight = replace(config, repository_daily_budget=0.004, duties=("adjudicator",))
     with second_reader(tight, ledger=ledger) as reader:
-        reasons = [reader.triage(replace(REPORT, id=f"a/b#{n}"), knowledge).fallback_reason for n in range(9)]
+        reasons = [
+            reader.triage(replace(REPORT, id=f"a/b#{n}"), knowledge).note.fallback_reason for n in range(9)
+        ]
         other = reader.triage(replace(REPORT, id="a/c#1"), knowledge)
     assert reasons[0] is None
     assert reasons[-1] == "budget_spent"
-    assert other.used
+    assert other.note.used
 
 
 def test_an_edit_back_is_answered_from_the_cache(
@@ -159,14 +226,14 @@ def test_an_edit_back_is_answered_from_the_cache(
         first = reader.triage(REPORT, knowledge)
         again = reader.triage(REPORT, knowledge)
     assert len(llm.requests) == 2
-    assert (again.used, again.cost, again.tokens) == (True, 0.0, Tokens())
+    assert (again.note.used, again.note.cost, again.course.tokens) == (True, 0.0, Tokens())
     assert without_note(again.triage) == without_note(first.triage)
 
 
 def test_an_empty_report_is_not_sent(llm: FakeLlm, config: LlmConfig, knowledge: Knowledge) -> None:
     with second_reader(config) as reader:
         done = reader.triage(Report("a/b#1", " ", "\n"), knowledge)
-    assert (done.used, llm.requests) == (False, [])
+    assert (done.note.used, llm.requests) == (False, [])
 
 
 def test_secrets_are_gone_before_anything_is_sent(

@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from prometheus_client import CollectorRegistry
 
-from bot.llm.config import LlmConfig
+from bot.llm.config import LlmConfig, llm_config
+from bot.llm.fusion_file import load_weights
+from bot.llm.measured import Measured, write_measured
 from bot.llm.metrics import LlmMetrics
 from bot.llm.service_core import TwoReaders, with_second_reader
-from bot.settings import load_settings
+from bot.settings import Settings, load_settings
 from bot.triage_process import CoreFailed
 from knowledge.engine import Knowledge
 from knowledge.report import Report
 from knowledge.triage import SecondReading, Triage
 from tests.bot.fake_core import FakeCore, a_triage
-from tests.bot.llm.fake_server import FakeLlm
-from tests.bot.llm.second_readers import sensible
+from tests.bot.llm.fake_server import Answer, FakeLlm
+from tests.bot.llm.second_readers import second_reader, sensible
 from tests.conftest import CACHE
 
 REPORT = Report("acme/train#1", "Hang", "It hangs.")
 CONFIG = LlmConfig("http://x", "m", concurrency=1, timeout=19.7)
+SOON = LlmConfig("http://x", "m", concurrency=1, timeout=0.5)
 USED = SecondReading(
     used=True, duties=["reader"], model="m", tokens_in=10, tokens_out=5, cost=0.25, seconds=1.5
 )
@@ -69,6 +73,73 @@ def test_whoever_finds_no_slot_in_time_gets_the_local_answer() -> None:
     leave.set()
     first.join()
     assert both.triage(REPORT).second_reading == USED
+
+
+def test_whatever_hangs_behind_the_slot_a_triage_waits_no_longer_than_the_bound() -> None:
+    """A database, a process that loads, a deadline that is not kept: the bound here does not rest on theirs."""
+    leave = threading.Event()
+
+    def hanging(report: Report) -> Triage:
+        leave.wait(30)
+        return seconded(report)
+
+    both = TwoReaders(FakeCore(), FakeCore(hanging), SOON, longest=1.0)
+    start = time.monotonic()
+    answers = [both.triage(REPORT) for _ in range(2)]  # the second finds the slot taken
+    assert time.monotonic() - start < 1.0 + 0.5 + 1.0
+    assert [a.second_reading and a.second_reading.fallback_reason for a in answers] == ["busy", "busy"]
+    leave.set()
+    both.close()
+
+
+def test_waiting_for_the_slot_counts_towards_the_bound() -> None:
+    started: list[float] = []
+
+    def slow(report: Report) -> Triage:
+        started.append(time.monotonic())
+        time.sleep(0.9)
+        return seconded(report)
+
+    both = TwoReaders(FakeCore(), FakeCore(slow), SOON, longest=1.6)
+    first = threading.Thread(target=both.triage, args=(REPORT,))
+    first.start()
+    time.sleep(0.2)
+    start = time.monotonic()
+    answer = both.triage(REPORT)  # 0.7 s for the slot, 0.9 s for the answer
+    waited = time.monotonic() - start
+    first.join()
+    both.close()
+    assert len(started) == 2
+    assert answer.second_reading in (USED, SecondReading(used=False, model="m", fallback_reason="busy"))
+    assert waited < 1.6 + 0.5
+
+
+@pytest.mark.parametrize("drip", [False, True])
+def test_a_slow_server_keeps_a_delivery_no_longer_than_its_time(
+    llm: FakeLlm, config: LlmConfig, knowledge: Knowledge, drip: bool
+) -> None:
+    """Reader and adjudicator together, on streams that drip or never start."""
+    llm.brain = lambda body: replace(sensible(body), drip=0.05) if drip else Answer(silent=30)
+    timed = replace(config, timeout=1.5, concurrency=1)
+    with second_reader(timed) as reader:
+        both = TwoReaders(
+            FakeCore(), FakeCore(lambda r: reader.triage(r, knowledge).triage), timed, longest=4
+        )
+        start = time.monotonic()
+        answer = both.triage(REPORT)
+        assert time.monotonic() - start < 4
+        both.close()
+    assert answer.second_reading is not None
+    assert (answer.second_reading.used, answer.second_reading.fallback_reason) == (False, "timeout")
+
+
+def test_an_llm_that_was_measured_to_be_of_no_gain_costs_no_process(tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path, llm_base_url="http://x", llm_model="m")
+    config = llm_config(settings)
+    assert config is not None
+    write_measured(tmp_path, config, Measured(load_weights(), False, "No significant gain on 338 reports."))
+    local = FakeCore()
+    assert with_second_reader(local, settings) is local
 
 
 def test_metrics_tell_outcomes_tokens_cost_and_time() -> None:

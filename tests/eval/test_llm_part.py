@@ -1,0 +1,122 @@
+"""What is told of an LLM: as text, as JSON, on the page."""
+
+from __future__ import annotations
+
+import json
+
+from eval.ceiling import shipped_ceiling
+from eval.llm_part import HEADINGS, LlmPart, llm_markdown, llm_part
+from eval.predictions import Predictions
+from eval.report import report_html
+from eval.summary import summarise
+from eval.usage import Asked, Usage
+from tests.eval.factory import predicted, run_of
+from tests.eval.test_usage import usage
+
+ASKED = Asked(
+    model="acme-7b", duties=["reader", "adjudicator"], price_input=0.2, price_output=0.8, weights="as shipped"
+)
+
+
+def run(system: str, right: int, *usages: Usage, asked: Asked = ASKED) -> Predictions:
+    """120 cases, the first `right` of them right."""
+    cases = [
+        predicted(f"o/r#{n}", ["A.1"], {"A.1": 0.8, "B.1": 0.2} if n < right else {"B.1": 0.8, "A.1": 0.2})
+        for n in range(120)
+    ]
+    if not usages:
+        return run_of(cases, system)
+    used = [case.model_copy(update={"usage": usages[n % len(usages)]}) for n, case in enumerate(cases)]
+    return run_of(used, system).model_copy(update={"asked": asked})
+
+
+def runs(right: int = 100, *usages: Usage) -> dict[str, Predictions]:
+    return {
+        "distriage": run("distriage", 70),
+        "distriage+llm": run("distriage+llm", right, *(usages or (usage(),))),
+    }
+
+
+def part(right: int = 100, *usages: Usage) -> LlmPart:
+    found = llm_part(runs(right, *usages))
+    assert found is not None
+    return found
+
+
+def test_runs_without_an_llm_have_no_such_part() -> None:
+    assert llm_part({"distriage": run("distriage", 70)}) is None
+
+
+def test_the_text_tells_price_time_fallbacks_and_the_difference() -> None:
+    text = llm_markdown(
+        part(100, usage(), usage(seconds=3.0), usage(used=False, faults=["timeout"], seconds=15))
+    )
+    assert "acme-7b, reader and adjudicator; 0.2 / 0.8 $ per million tokens in / out" in text
+    assert (
+        "| distriage+llm | 120 | 1000 / 100 | 2.00 | 0.24 | 3.0 / 15.0 | 40 (33%) | 0 | 0 | 0 | 0.00 |"
+        in text
+    )
+    assert "distriage+llm, faults: timeout 40." in text
+    assert "| symptom | top1 | 120 | 0.583 | 0.833 | +0.250" in text
+
+
+def test_the_rule_has_the_last_word() -> None:
+    assert "yes. Significantly better: symptom top1 0.583 to 0.833" in llm_markdown(part(100))
+    assert "no. No significant gain on 120 reports." in llm_markdown(part(71))
+    assert "not decided. It answered about 60 reports" in llm_markdown(
+        part(100, usage(), usage(used=False, faults=["timeout"]))
+    )
+
+
+def test_answers_from_the_cache_are_said_to_be() -> None:
+    text = llm_markdown(part(100, usage(cached=True, asked=False, cost=0.0), usage()))
+    assert "60 of 120 answers came from the cache" in text
+    assert "| 2.00 | 0.12 |" in text
+
+
+def test_without_a_price_none_is_told() -> None:
+    free = ASKED.model_copy(update={"price_input": 0.0, "price_output": 0.0})
+    alone = llm_part({"llm": run("llm", 90, usage(cost=0.0), asked=free)})
+    assert alone is not None
+    assert (alone.against, alone.worth) == ({}, None)
+    assert "no price is set" in llm_markdown(alone)
+    assert alone.rows()[0][3:5] == ["–", "–"]
+
+
+def test_an_llm_that_never_answered_is_compared_with_nothing() -> None:
+    silent = [
+        case.model_copy(update={"axes": {}, "usage": usage(used=False, faults=["timeout"])})
+        for case in run("llm", 90).cases
+    ]
+    found = llm_part(
+        {"distriage": run("distriage", 70), "llm": run_of(silent, "llm").model_copy(update={"asked": ASKED})}
+    )
+    assert found is not None and found.against == {}
+    assert found.rows()[0][6] == "120 (100%)"
+
+
+def test_the_values_are_json_and_hold_what_the_text_tells() -> None:
+    told = json.loads(json.dumps(part().values()))
+    assert told["usage"]["distriage+llm"]["p95"] == 1.0
+    assert told["usage"]["distriage+llm"]["fabrication_rate"] == 0.0
+    assert told["worth"]["use"] is True
+    symptom = told["against_distriage"]["distriage+llm"][0]
+    assert (symptom["axis"], symptom["significant"], symptom["only_b"]) == ("symptom", True, 30)
+
+
+def test_the_page_shows_all_of_it() -> None:
+    made = runs()
+    page = report_html(
+        list(made.values()), [summarise(one, 50) for one in made.values()], shipped_ceiling(), llm_part(made)
+    )
+    assert '<table id="llm">' in page
+    assert all(f"<th>{heading}</th>" in page for heading in HEADINGS)
+    assert "Whether to ask it, by the rule of docs/llm.md: yes." in page
+    assert "<td>better</td>" in page
+    without = report_html([made["distriage"]], [summarise(made["distriage"], 50)], shipped_ceiling())
+    assert 'id="llm"' not in without
+
+
+def test_predictions_with_usage_read_back_as_written() -> None:
+    made = runs()["distriage+llm"]
+    assert Predictions.model_validate_json(made.model_dump_json()) == made
