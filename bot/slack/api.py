@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx2
 from slack_sdk import WebClient
 from slack_sdk.webhook import WebhookClient
 
 from bot.gate.slack import PassedMessage, PassedView
 from bot.slack.api_errors import check_response, slack_errors
-from bot.slack.errors import Gone, Refused, Unreachable
+from bot.slack.download import Downloaded, download
+from bot.slack.errors import Gone, Refused
 
 TIMEOUT = 10
 _REPLY_HOSTS = {"hooks.slack.com", "hooks.slack-gov.com"}
@@ -92,28 +91,11 @@ class SlackApi:
         found = self._call(token, "files.info", file=file_id)["file"]
         return found if isinstance(found, dict) else {}
 
-    def download(self, token: str, url: str, limit: int) -> bytes:
-        """The first `limit` bytes of a file. Raises `Refused` where Slack asks to sign in instead."""
+    def download(self, token: str, url: str, each: int) -> Downloaded:
+        """Both ends of a file. Raises `Refused` where Slack asks to sign in instead."""
         if not self._ours(url, _FILE_HOSTS):
             raise Refused("file_elsewhere")
-        data = bytearray()
-        try:
-            with httpx2.stream(
-                "GET",
-                url,
-                headers={"Authorization": f"Bearer {token}"},
-                timeout=TIMEOUT,
-                follow_redirects=False,
-            ) as answer:
-                if answer.status_code != HTTPStatus.OK:
-                    raise Refused("file_not_readable")
-                for chunk in answer.iter_bytes():
-                    data += chunk
-                    if len(data) >= limit:
-                        break
-        except httpx2.HTTPError as error:
-            raise Unreachable(f"the file was not read: {type(error).__name__}") from error
-        return bytes(data[:limit])
+        return download(token, url, each, TIMEOUT)
 
     def exchange(self, client_id: str, secret: str, **grant: str) -> dict[str, Any]:
         """The answer of oauth.v2.access for a grant: a code, or a refresh token."""

@@ -1,4 +1,4 @@
-"""Reading the files of a task: those the person may see, where the token may, and never more than a bit."""
+"""Reading the files of a task: those the person may see, where the token may, of a long one both ends."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bot.slack.download import Downloaded
 from bot.slack.errors import Refused
 from bot.slack.incoming_text import storable
 from bot.slack.ports import SlackPorts
 from bot.slack.task import Task
 
-LARGEST = 2_000_000
-"""Bytes read of one file; of a longer one its beginning."""
+EACH_END = 1_000_000
+"""Bytes kept of either end of a file that is longer than both together."""
+MARGIN = 65_536
+"""Redacted beside what is kept, so that no half of a secret stays at the cut."""
 
 _WHY = {
     "missing_scope": "the app lacks the scope files:read",
@@ -46,8 +49,8 @@ def read_files(task: Task, ports: SlackPorts) -> ReadFiles:
             continue
         texts.append(text)
         if cut:
-            notes.append(f"Of file {place} only the first {LARGEST // 10**6} MB were read.")
-    return ReadFiles(storable("\n\n".join(texts)), tuple(notes))
+            notes.append(f"Of file {place} only the first and the last {EACH_END // 10**6} MB were read.")
+    return ReadFiles("\n\n".join(texts), tuple(notes))
 
 
 def may_see(file: Mapping[str, Any], task: Task) -> bool:
@@ -65,7 +68,16 @@ def _read(file_id: str, task: Task, ports: SlackPorts, token: str) -> tuple[str,
     url = file.get("url_private_download") or file.get("url_private")
     if not isinstance(url, str):
         raise Refused("no_text")
-    data = ports.api.download(token, url, LARGEST + 1)
-    if b"\0" in data[:4096]:
+    found = ports.api.download(token, url, EACH_END + MARGIN)
+    if b"\0" in found.head[:4096]:
         raise Refused("no_text")
-    return data[:LARGEST].decode("utf-8", "replace"), len(data) > LARGEST
+    return redacted(found), found.cut
+
+
+def redacted(found: Downloaded) -> str:
+    """The file's text without secrets; of a long one both ends, the middle left out."""
+    if not found.cut:
+        return storable((found.head + found.tail).decode("utf-8", "replace"))
+    head = storable(found.head.decode("utf-8", "replace"))[:EACH_END]
+    tail = storable(found.tail.decode("utf-8", "replace"))[-EACH_END:]
+    return f"{head}\n{tail}"

@@ -11,9 +11,6 @@ import re2
 from bot.db.clean import clean_text
 from knowledge.redact import redact
 
-LONGEST = 200_000
-"""Characters kept of one message; Slack's own limit is 40,000."""
-
 _BRACKET = re2.compile(r"<([^<>|\n]*)(?:\|([^<>\n]*))?>")
 _FILE_LINK = re2.compile(r"https://[\w.-]+/files/[UW][A-Z0-9]+/(F[A-Z0-9]{4,20})(?:/[^\s<>|]*)?")
 _ONE_ADDRESS = re2.compile(r"^(?i)https?://\S+$")
@@ -21,7 +18,7 @@ _ONE_ADDRESS = re2.compile(r"^(?i)https?://\S+$")
 
 def typed(text: str) -> str:
     """The text as typed: links by their label, entities undone, without what PostgreSQL cannot hold."""
-    text = str(_BRACKET.sub(_label, clean_text(text[:LONGEST])))
+    text = str(_BRACKET.sub(_label, clean_text(text)))
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 

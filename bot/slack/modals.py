@@ -22,7 +22,6 @@ from slack_sdk.models.views import View
 from bot.gate.quote import shorten
 from bot.gate.slack import INPUT_CHARS, PassedView, pass_view
 from bot.slack.decisions import Open
-from bot.slack.incoming_text import LONGEST
 from knowledge.triage import AXES, AxisName
 
 PASTE = "dt_paste"
@@ -83,7 +82,7 @@ def pasted(state: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
     files = _value(state, "files", "files").get("files")
     ids = [file.get("id") for file in files if isinstance(file, dict)] if isinstance(files, list) else []
     kept = tuple(id_ for id_ in ids if isinstance(id_, str) and id_.isalnum())
-    return (text[:LONGEST] if isinstance(text, str) else ""), kept[:3]
+    return (text if isinstance(text, str) else ""), kept[:3]
 
 
 def chosen_labels(state: Mapping[str, Any]) -> dict[AxisName, tuple[str, ...]]:

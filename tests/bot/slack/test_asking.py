@@ -11,6 +11,8 @@ from starlette.responses import PlainTextResponse
 
 from bot.jobs.retry import MAX_ATTEMPTS
 from bot.slack import words
+from bot.slack.answer import MORE
+from bot.slack.files import EACH_END
 from bot.triage_process import CoreFailed
 from knowledge.report import Report
 from knowledge.triage import Triage
@@ -18,7 +20,7 @@ from tests.bot.fake_core import FakeCore
 from tests.bot.service.conftest import OpenService
 from tests.bot.slack.bench import bench, signed
 from tests.bot.slack.fake_slack import ROOM, FakeSlack
-from tests.bot.slack.limits import shown
+from tests.bot.slack.limits import buttons, shown
 
 HALF_AN_HOUR = timedelta(minutes=31)
 
@@ -234,6 +236,61 @@ def test_an_uploaded_snippet_of_a_message_is_read_and_a_missing_scope_is_named(
             await b.settled()
             assert "hangs" in shown(fake.to("U1")[-1])
             assert "the app lacks the scope files:read" in shown(fake.to("U1")[-1])
+
+    asyncio.run(go())
+
+
+def test_of_a_long_file_both_ends_are_read_and_no_half_secret_stays(
+    opened: OpenService, fake: FakeSlack
+) -> None:
+    secret = "ghp_" + "a1B2" * 9
+
+    async def go() -> None:
+        async with bench(opened, fake) as b, b.worker():
+            cut = (
+                "x" * (EACH_END - 20)
+                + f" {secret} "
+                + "y" * 3_000_000
+                + f" {secret} "
+                + "z" * (EACH_END - 30)
+            )
+            fake.add_file("F0LONG", f"first line\n{cut}\nNCCL timeout at the end".encode())
+            await b.command("https://acme.slack.com/files/U1/F0LONG/run.log")
+            await b.settled()
+            message = fake.to("U1")[-1]
+            assert "Of file 1 only the first and the last 1 MB were read." in shown(message)
+            kept = b.ports.store.triage("T1", buttons(message)[MORE])
+            assert kept is not None
+            assert kept.body.startswith("first line")
+            assert kept.body.endswith("NCCL timeout at the end")
+            assert "ghp_" not in kept.body
+            assert len(kept.body) <= 2 * EACH_END + 1
+
+    asyncio.run(go())
+
+
+def test_a_picture_is_not_read_and_said_so(opened: OpenService, fake: FakeSlack) -> None:
+    async def go() -> None:
+        async with bench(opened, fake) as b, b.worker():
+            fake.add_file("F0PNG", b"\x89PNG\r\n\x1a\n\0\0\0")
+            await b.command("https://acme.slack.com/files/U1/F0PNG/hang.png")
+            await b.settled()
+            assert fake.to("U1")[-1]["text"].endswith("File 1 was not read: it is no text.")
+
+    asyncio.run(go())
+
+
+def test_a_link_without_the_scope_for_files_says_what_is_missing(
+    opened: OpenService, fake: FakeSlack
+) -> None:
+    async def go() -> None:
+        async with bench(opened, fake) as b, b.worker():
+            fake.add_file("F0OWN", b"own log")
+            fake.scopes -= {"files:read"}
+            await b.command("https://acme.slack.com/files/U1/F0OWN/run.log")
+            await b.settled()
+            told = fake.to("U1")[-1]["text"]
+            assert told == f"{words.NOTHING_TO_READ} File 1 was not read: the app lacks the scope files:read."
 
     asyncio.run(go())
 
