@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from contextlib import nullcontext
 from itertools import chain
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from bot.command_triage import configured_llm, open_triager, print_requests
 from bot.inputs import BadRecord, count_lines, is_batch, read_batch, read_input
 from knowledge.errors import InputError, UserError
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from knowledge.triage import Triage
 
 Format = Literal["terminal", "markdown", "json"]
+NO_SCRIPT = "# No probe would tell more about this report.\n"
 
 
 def register(app: typer.Typer) -> None:
@@ -56,22 +59,25 @@ def triage_command(
         )
     if out_script and len(reports) > 1:
         raise UserError("--out-script takes one report.", "Triage them one by one.")
+    if dry_run:
+        llm = configured_llm()
+        asked = _records(batches[0]) if batches else (read_input(path) for path in reports)
+        print_requests(asked, _knowledge(), llm)
+        return
     if batches:
         _batch(batches[0], top, out)
         return
     values = [read_input(path) for path in reports]
+    told = _read(result) if result else None
     knowledge = _knowledge()
-    if dry_run:
-        _print_requests(values, knowledge)
-        return
-    for report in values:
-        told = _read(result) if result else None
-        triage = _triage_with(report, knowledge, top, told)
-        if out_script:
-            from knowledge.readback import whole_script
+    with open_triager(knowledge, top) as triage_of:
+        for report in values:
+            triage = triage_of(report, told)
+            if out_script:
+                from knowledge.readback import whole_script
 
-            _write(out_script, whole_script(triage, told))
-        _show(triage, knowledge, format, out, str(out_script) if out_script else None)
+                _write(out_script, whole_script(triage, told))
+            _show(triage, knowledge, format, out, str(out_script) if out_script else None)
 
 
 def _knowledge() -> Knowledge:
@@ -85,33 +91,11 @@ def _knowledge() -> Knowledge:
     return load_knowledge(settings.model_dir, cache)
 
 
-def _triage_with(report: Report, knowledge: Knowledge, top: int, result: str | None) -> Triage:
-    from bot.llm.build import open_second_reader
-    from bot.settings import load_settings
-    from knowledge.engine import triage, triage_with_result
-
-    if result is not None:
-        return triage_with_result(report, result, knowledge, top=top)
-    with open_second_reader(load_settings()) as reader:
-        return reader.triage(report, knowledge, top).triage if reader else triage(report, knowledge, top=top)
-
-
 def _read(path: Path) -> str:
     try:
         return path.read_text("utf-8", "replace")
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}.", "Check the path.") from error
-
-
-def _print_requests(reports: list[Report], knowledge: Knowledge) -> None:
-    from bot.llm.config import llm_config
-    from bot.llm.dry_run import dry_run
-    from bot.settings import load_settings
-
-    config = llm_config(load_settings())
-    if config is None:
-        raise UserError("No LLM is configured.", "Set DISTRIAGE_LLM_BASE_URL and DISTRIAGE_LLM_MODEL.")
-    print(json.dumps([dry_run(report, knowledge, config) for report in reports], indent=2))
 
 
 def _show(
@@ -145,28 +129,33 @@ def _batch(path: str, top: int, out: Path | None) -> None:
     from rich.console import Console
     from rich.progress import track
 
-    from knowledge.engine import triage
-
     records = read_batch(path)
     first = next(records, None)
     if first is None:
         raise InputError(f"{path} is empty.", 'Give one {"id", "title", "body"} a line.')
     knowledge = _knowledge()
     bad = 0
-    with out.open("w", encoding="utf-8") if out else nullcontext(sys.stdout) as sink:
+    with (
+        open_triager(knowledge, top) as triage_of,
+        out.open("w", encoding="utf-8") if out else nullcontext(sys.stdout) as sink,
+    ):
         console = Console(stderr=True)
         for record in track(chain([first], records), "triaging", total=count_lines(path), console=console):
             if isinstance(record, BadRecord):
                 bad += 1
                 sink.write(json.dumps({"id": record.id, "error": record.error}) + "\n")
             else:
-                sink.write(triage(record, knowledge, top=top).model_dump_json() + "\n")
+                sink.write(triage_of(record, None).model_dump_json() + "\n")
     if bad:
         raise UserError(f"{bad} lines of {path} were no records.", 'Their places hold {"id", "error"}.')
 
 
+def _records(path: str) -> Iterator[Report]:
+    return (record for record in read_batch(path) if not isinstance(record, BadRecord))
+
+
 def _write(path: Path, text: str) -> None:
     try:
-        path.write_text(text or "# No diagnostics: the report does not read as a fault.\n", "utf-8")
+        path.write_text(text or NO_SCRIPT, "utf-8")
     except OSError as error:
         raise UserError(f"{path} cannot be written: {error.strerror}.", "Name another file.") from error
