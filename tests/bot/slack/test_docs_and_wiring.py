@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,25 +13,31 @@ import yaml
 from fastapi.routing import APIRoute
 from pydantic import SecretStr
 
+import bot.slack.api
 from bot.all_work import with_slack
 from bot.core import NamedCore
 from bot.service import Work
 from bot.settings import Settings
 from bot.slack.answer import render
-from bot.slack.decisions import Open
+from bot.slack.decisions import Open, Queue
+from bot.slack.inbound import event
 from bot.slack.install import SCOPES
 from bot.slack.interactions import SHORTCUT
 from bot.slack.ledger import REPLY_USES
 from bot.slack.modals import wrong_view
 from bot.slack.store import KEEP_DAYS
+from bot.slack.token_check import WITHOUT
 from bot.slack.view import View
+from bot.slack.words import HELP
 from bot.web.surfaces import surfaces
+from knowledge.diagnostics.result import FENCE
 from knowledge.engine import Knowledge, triage
 from knowledge.report import Report
 from knowledge.taxonomy import load_taxonomy
 from tests.bot.fake_core import FakeCore
 from tests.bot.service.conftest import OpenService
 from tests.bot.slack.bench import SECRET
+from tests.bot.slack.fake_slack import MANIFEST, SCOPE_OF
 from tests.bot.slack.limits import broken_message, broken_view
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -43,14 +51,71 @@ def manifest() -> Any:
 
 def test_the_manifest_names_our_scopes_paths_and_shortcut(manifest: Any) -> None:
     assert tuple(manifest["oauth_config"]["scopes"]["bot"]) == SCOPES
+    assert addresses(manifest) == PATHS
+    assert manifest["features"]["shortcuts"][0]["callback_id"] == SHORTCUT
+    assert manifest["features"]["slash_commands"][0]["command"] in HELP
+    assert manifest["oauth_config"]["redirect_urls"] == ["https://distriage.example/slack/oauth_redirect"]
+
+
+def addresses(manifest: Any) -> set[str]:
     urls = [
         manifest["features"]["slash_commands"][0]["url"],
         manifest["settings"]["interactivity"]["request_url"],
         manifest["settings"]["event_subscriptions"]["request_url"],
     ]
-    assert {url.removeprefix("https://distriage.example") for url in urls} == PATHS
-    assert manifest["features"]["shortcuts"][0]["callback_id"] == SHORTCUT
-    assert manifest["oauth_config"]["redirect_urls"] == ["https://distriage.example/slack/oauth_redirect"]
+    return {url.removeprefix("https://distriage.example") for url in urls}
+
+
+def test_the_manifest_keeps_to_slacks_limits(manifest: Any) -> None:
+    """https://docs.slack.dev/reference/app-manifest"""
+    assert len(manifest["display_information"]["name"]) <= 35
+    assert len(manifest["display_information"]["description"]) <= 140
+    assert len(manifest["features"]["bot_user"]["display_name"]) <= 80
+    (shortcut,) = manifest["features"]["shortcuts"]
+    assert (len(shortcut["name"]) <= 24, len(shortcut["description"]) <= 150) == (True, True)
+    assert manifest["features"]["app_home"]["messages_tab_enabled"], "scripts and late answers arrive there"
+
+
+_BY_HELPER = {
+    "files_upload_v2": {"files.getUploadURLExternal", "files.completeUploadExternal"},
+    "auth_test": {"auth.test"},
+    "oauth_v2_access": {"oauth.v2.access"},
+}
+_SCOPE_OF_EVENT = {"message.channels": "channels:history", "message.groups": "groups:history"}
+
+
+def test_the_scopes_are_those_that_our_calls_and_events_need(manifest: Any) -> None:
+    source = inspect.getsource(bot.slack.api)
+    called = set(re.findall(r'"([a-z]+(?:\.[A-Za-z0-9]+)+)"', source)) & set(SCOPE_OF)
+    for helper, methods in _BY_HELPER.items():
+        assert f".{helper}(" in source
+        called |= methods
+    assert called == set(SCOPE_OF), "the fake knows the methods that we call, and no others"
+    events = manifest["settings"]["event_subscriptions"]["bot_events"]
+    needed = {scope for method in called if (scope := SCOPE_OF[method])}
+    needed |= {_SCOPE_OF_EVENT[name] for name in events if name in _SCOPE_OF_EVENT}
+    assert needed | {"commands"} == set(SCOPES) == set(WITHOUT)
+
+
+def test_every_event_of_the_manifest_is_handled(manifest: Any) -> None:
+    message = {
+        "type": "message",
+        "thread_ts": "1.0",
+        "ts": "2.0",
+        "text": FENCE,
+        "channel": "C1",
+        "user": "U1",
+    }
+    examples: dict[str, dict[str, Any]] = {
+        "app_uninstalled": {"type": "app_uninstalled"},
+        "tokens_revoked": {"type": "tokens_revoked", "tokens": {"bot": ["B1"]}},
+        "message.channels": {**message, "channel_type": "channel"},
+        "message.groups": {**message, "channel_type": "group"},
+    }
+    assert set(examples) == set(manifest["settings"]["event_subscriptions"]["bot_events"])
+    for inner in examples.values():
+        outer = {"type": "event_callback", "team_id": "T1", "event_id": "E", "event": inner}
+        assert isinstance(event(outer, 0.0), Queue), inner
 
 
 def test_the_page_names_every_setting_path_and_scope() -> None:
@@ -76,7 +141,7 @@ def test_the_service_has_the_routes_and_the_handler_when_slack_is_on(
             assert not paths(surfaces(off)) & PATHS
             assert set(with_slack(off, Work({}), FakeCore()).handlers) == set()
         async with opened(data_dir=tmp_path, slack_signing_secret=SecretStr(SECRET)) as on:
-            assert paths(surfaces(on)) >= PATHS
+            assert paths(surfaces(on)) >= PATHS == addresses(MANIFEST)
             assert "/slack/install" not in paths(surfaces(on))
             assert set(with_slack(on, Work({}), FakeCore()).handlers) == {"slack"}
         several = {"slack_client_id": "i", "slack_client_secret": SecretStr("s")}
