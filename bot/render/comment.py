@@ -65,7 +65,7 @@ def render_config_error(error: str | None, language: str = "en") -> Draft:
 
 
 def _measured(view: View, say: Frame) -> list[str]:
-    found = [f"- {prose(text, 200)}" for text in view.triage.measured[:5]]
+    found = [f"- {prose(text, 320)}" for text in view.triage.measured[:5]]
     return [say("measured"), "\n".join(found)] if found else []
 
 

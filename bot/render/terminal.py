@@ -150,5 +150,9 @@ def _script(triage: Triage, script_file: str | None) -> RenderableType | None:
     if not triage.script:
         return None
     if script_file:
-        return Text(f"Written to {script_file}; run it where the job fails: sh {script_file}")
+        run = f"sh {script_file} > result.txt"
+        return Text(
+            f"Written to {script_file}. Run it where the job fails, the way the job is run ({run}), then add "
+            "--result result.txt"
+        )
     return Text("A read-only script that tells the remaining causes apart: add --out-script diagnose.sh")

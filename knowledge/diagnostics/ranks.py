@@ -26,11 +26,12 @@ class RankDifference:
     @property
     def text(self) -> str:
         """One line for a reader."""
-        parts = [f"{value} on {_some(names)}" for value, names in self.values.items()]
+        parts = [f"{value} on {some_of(names)}" for value, names in self.values.items()]
         return f"{self.probe}.{self.fact}: " + "; ".join(parts[:4])
 
 
-def _some(names: Sequence[str]) -> str:
+def some_of(names: Sequence[str]) -> str:
+    """The first few names, and how many more there are."""
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 

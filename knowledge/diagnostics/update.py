@@ -168,12 +168,14 @@ def _contradictions(
     for place, (cause, one) in enumerate(pairs):
         for other_cause, other in pairs[place + 1 :]:
             said.append(
-                f"{one.probe.title} points to {cause}, {other.probe.title.lower()} to {other_cause}: "
+                f"{one.probe.title} points to `{cause}`, {other.probe.title.lower()} to `{other_cause}`: "
                 "there may be two faults."
             )
     if cause_p and after:
         before = max(cause_p, key=cause_p.__getitem__)
         now = max(after, key=after.__getitem__)
         if now != before and cause_p[before] >= 0.5 and after[before] < cause_p[before] / 2:
-            said.append(f"The report's words pointed to {before}, and what was measured speaks for {now}.")
+            said.append(
+                f"The report's words pointed to `{before}`, and what was measured speaks for `{now}`."
+            )
     return tuple(said[:5])

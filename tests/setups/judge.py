@@ -28,7 +28,7 @@ from tests.setups.model import SETUPS, Run, Setup
 __all__ = ["SETUPS", "Priors", "Verdict", "judge"]
 MODULES = (network_setups, launch_setups, software_setups, limit_setups, training_setups, heldout_setups)
 CLEAR = 0.5
-"""From this probability on nobody asks for a second script."""
+"""From this probability of a cause that has a name on, nobody runs the second script."""
 ROUNDS = 2
 
 
@@ -106,7 +106,7 @@ def in_a_comment(
     open, unless a cause has half the mass already."""
     asked: set[str] = set()
     moved, rounds = update(cause_p, ()), 0
-    while rounds < ROUNDS and (not asked or top_p(moved) < CLEAR):
+    while rounds < ROUNDS and (not asked or clear(moved) < CLEAR):
         rounds += 1
         known = asked & answered(results)
         chosen = select_probes(moved.posterior, framework=one.framework, symptom=symptom, answered=known)
@@ -115,9 +115,10 @@ def in_a_comment(
     return moved, rounds
 
 
-def top_p(moved: Update) -> float:
-    """Probability of the most probable cause."""
-    return max(moved.posterior.values())
+def clear(moved: Update) -> float:
+    """Probability of the most probable cause; 0 where that is the remainder."""
+    cause = top(moved.posterior)
+    return 0.0 if cause == "other" else moved.posterior[cause]
 
 
 def only(result: ProbeResult, asked: Collection[str]) -> ProbeResult:

@@ -3,34 +3,19 @@ job."""
 
 from __future__ import annotations
 
-import atexit
 import os
 import shutil
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 
-PYTHON = os.environ.get("DISTRIAGE_TORCH_PYTHON", sys.executable)
-"""The job's Python; with torch (CPU) in it where the variable names one."""
+from tests.setups.job_environment import byte_code, job_python
+
+PYTHON = job_python()
+"""The job's Python; with torch (CPU) in it where DISTRIAGE_TORCH_PYTHON names one that has it."""
 BASE_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-
-
-@cache
-def byte_code() -> str:
-    """A folder with the byte code of torch, which `make` leaves out of the environment: without it every import takes
-    twice the time, and a set-up makes six."""
-    folder = tempfile.mkdtemp(prefix="distriage-byte-code-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    settings = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    if met("torch"):
-        command = [PYTHON, "-c", "import torch.distributed"]
-        subprocess.run(command, env={**settings, "PYTHONPYCACHEPREFIX": folder}, check=True)
-    return folder
 
 
 @dataclass(frozen=True)

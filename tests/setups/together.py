@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
+from tests.setups.job_environment import byte_code
 from tests.setups.judge import Priors, Verdict, judge
-from tests.setups.model import Setup, byte_code
+from tests.setups.model import Setup
 
 AT_ONCE = os.cpu_count() or 2
 

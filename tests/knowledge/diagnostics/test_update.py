@@ -133,7 +133,7 @@ def test_a_report_that_the_measurements_overturn_is_said() -> None:
     said = {"dependency": 0.6, "network_environment": 0.2, "other": 0.2}
     moved = update(said, [found(("master_resolves", "unresolvable"), ("shm_size", "ok"))])
     assert top(moved.posterior) == "network_environment"
-    assert any("pointed to dependency" in text for text in moved.contradictions)
+    assert any("pointed to `dependency`" in text for text in moved.contradictions)
 
 
 def test_a_cause_that_the_report_ruled_out_can_still_be_measured() -> None:
