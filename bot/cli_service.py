@@ -23,6 +23,7 @@ def register(app: typer.Typer) -> None:
     app.command()(serve)
     app.command()(worker)
     app.command()(doctor)
+    app.command()(corrections)
     app.add_typer(db_app, name="db")
     app.add_typer(deliveries_app, name="deliveries")
     app.add_typer(admin_app, name="admin")
@@ -65,6 +66,16 @@ def doctor() -> None:
     raise typer.Exit(1 if any(finding.state == "broken" for finding in findings) else 0)
 
 
+def corrections() -> None:
+    """Print what people corrected (on GitHub, on the page, in Slack) as labelled cases, one JSON line each."""
+    import json
+
+    from bot.operate import all_corrections
+
+    for given in all_corrections():
+        typer.echo(json.dumps(given.as_record(), ensure_ascii=False))
+
+
 @db_app.command("upgrade")
 def db_upgrade() -> None:
     """Bring the database to the newest schema (the service does so at start)."""
@@ -104,6 +115,8 @@ def deliveries_show(delivery: Annotated[str, typer.Argument(help="Id of the deli
     typer.echo(_line(found))
     if found.error:
         typer.echo(found.error)
+    for rule in found.detail:
+        typer.echo(f"the gate refused the comment: {rule}")
     typer.echo(json.dumps(found.payload, indent=2, ensure_ascii=True))
 
 

@@ -30,10 +30,14 @@ def engine_of_environment() -> EngineCore:
 
 
 class NamedCore:
-    """A source of triages (the engine, or processes of it) with the taxonomy's vocabulary."""
+    """A source of triages (the engine, or processes of it) with the taxonomy's vocabulary.
 
-    def __init__(self, source: CanTriage, taxonomy: Taxonomy) -> None:
+    `local` asks no second reader, where `source` does.
+    """
+
+    def __init__(self, source: CanTriage, taxonomy: Taxonomy, local: CanTriage | None = None) -> None:
         self._source = source
+        self._local = local or source
         self._ids: dict[str, frozenset[str]] = {}
         self._names: dict[tuple[str, str], str] = {}
         for axis in ("type", "stage", "symptom", "cause", "fix"):
@@ -41,9 +45,9 @@ class NamedCore:
             self._ids[axis] = frozenset(entry.id for entry in entries)
             self._names.update({(axis, entry.id): entry.name for entry in entries})
 
-    def triage(self, report: Report) -> Triage:
-        """The triage of one report."""
-        return self._source.triage(report)
+    def triage(self, report: Report, quick: bool = False) -> Triage:
+        """The triage of one report; `quick`: without waiting for a second reader."""
+        return (self._local if quick else self._source).triage(report)
 
     def ids(self, axis: AxisName) -> frozenset[str]:
         """Every id of an axis."""

@@ -45,17 +45,20 @@ def github_work(service: Service) -> Work:
     return work_of(service, make_app(service.settings), source)
 
 
-def work_of(service: Service, app: GitHubApp | None, source: CanTriage) -> Work:
-    """The same with another GitHub or core."""
-    core = NamedCore(source, load_taxonomy())
+def work_of(
+    service: Service, app: GitHubApp | None, source: CanTriage, local: CanTriage | None = None
+) -> Work:
+    """The same with another GitHub or core; `local` asks no second reader, where `source` does."""
+    core = NamedCore(source, load_taxonomy(), local)
     ports = Ports(app=app, store=PostgresStore(service.threads), clock=SystemClock(), core=core)
 
     async def sweep_chore() -> None:
         await _sweep(service, ports)
 
     async def reactions_chore() -> None:
-        folded = await asyncio.to_thread(sweep.read_reactions, ports, REACTION_WINDOW)
-        log.info("reactions read", folded=folded)
+        disliked = await asyncio.to_thread(lambda: list(sweep.disliked_comments(ports, REACTION_WINDOW)))
+        await _accept(service, disliked)
+        log.info("reactions read", disliked=len(disliked))
 
     return Work(
         handlers={"github": github_handler(ports)},
@@ -72,7 +75,7 @@ def github_handler(ports: Ports) -> Handler:
             outcome = process(call, ports)
         except TryAgain as error:
             raise TryLater("GitHub", error.after) from error
-        return Ended(outcome.kind, outcome.reason)
+        return Ended(outcome.kind, outcome.reason, outcome.detail)
 
     return handle
 
@@ -86,8 +89,12 @@ async def _sweep(service: Service, ports: Ports) -> None:
     except TryAgain as error:
         log.info("sweep put off", after=round(error.after))
         return
-    for delivery in (*lost, *missed):
+    await _accept(service, [*lost, *missed])
+    log.info("swept", lost=len(lost), missed=len(missed))
+
+
+async def _accept(service: Service, deliveries: list[Delivery]) -> None:
+    for delivery in deliveries:
         new = new_delivery(delivery.id, delivery.event, delivery.payload, keep_text=False)
         if new is not None:
             await service.accept(new)
-    log.info("swept", lost=len(lost), missed=len(missed))

@@ -1,4 +1,4 @@
-"""What an operator does to deliveries from the command line."""
+"""What an operator does from the command line to deliveries and corrections."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from bot.db.connect import migrated_database, sync_pool
 from bot.db.deliveries import Deliveries
+from bot.db.given_labels import GivenLabels, GivenTables
 from bot.jobs.queue import requeue
 from bot.service import open_service
 from bot.settings import load_settings
@@ -19,6 +20,12 @@ def with_deliveries(use: Callable[[Deliveries], Result]) -> Result:
     """Call `use` with the deliveries of the configured database."""
     with migrated_database(load_settings()) as url, sync_pool(url, 1) as pool:
         return use(Deliveries(pool))
+
+
+def all_corrections() -> list[GivenLabels]:
+    """Everything that people corrected, oldest first."""
+    with migrated_database(load_settings()) as url, sync_pool(url, 1) as pool:
+        return GivenTables(pool).every()
 
 
 def retry_dead(delivery_id: str | None) -> list[str]:

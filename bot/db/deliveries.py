@@ -5,7 +5,8 @@ queued -> done | superseded | dead; a dead one is queued again by `bot deliverie
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
@@ -34,11 +35,13 @@ class StoredDelivery:
     error: str | None
     received_at: datetime
     finished_at: datetime | None
+    detail: list[str] = field(default_factory=list)
+    """Rules of the gate that a refused write broke."""
 
 
 _COLUMNS = (
     "id, source, event, action, lock, payload, state, attempts,"
-    " outcome, reason, error, received_at, finished_at"
+    " outcome, reason, error, received_at, finished_at, detail"
 )
 
 
@@ -70,13 +73,14 @@ class Deliveries:
             delivery_id,
         )
 
-    def finish(self, delivery_id: str, outcome: str, reason: str) -> None:
+    def finish(self, delivery_id: str, outcome: str, reason: str, detail: Sequence[str] = ()) -> None:
         """Its work is done."""
         self._run(
-            "UPDATE deliveries SET state = 'done', outcome = %s, reason = %s, error = NULL,"
+            "UPDATE deliveries SET state = 'done', outcome = %s, reason = %s, detail = %s, error = NULL,"
             " finished_at = clock_timestamp() WHERE id = %s",
             clean_text(outcome),
             clean_text(reason),
+            [clean_text(rule) for rule in detail],
             delivery_id,
         )
 

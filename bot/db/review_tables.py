@@ -43,7 +43,7 @@ class Week:
     posted: int
     dismissed: int
     judged: int
-    """Axes of triages that a person labelled."""
+    """Axes of triages that a person labelled, here or in Slack (there only where all installations are shown)."""
     right: int
     """Of those, the ones where the answer was among the person's labels."""
 
@@ -73,15 +73,19 @@ WITH posted AS (
 ), found AS (
   SELECT date_trunc('week', at) AS week, count(*) AS triages FROM triages
   WHERE %(installation)s::bigint IS NULL OR installation_id = %(installation)s GROUP BY week
-), judged AS (
-  SELECT date_trunc('week', c.at) AS week, count(*) AS judged,
-    count(*) FILTER (WHERE t.triage -> axis.key -> 'answer' ->> 0 IN (SELECT jsonb_array_elements_text(axis.value)))
-      AS right_ones
-  FROM corrections AS c CROSS JOIN LATERAL jsonb_each(c.labels) AS axis
+), given AS (
+  SELECT c.at, c.labels, t.triage FROM corrections AS c
   CROSS JOIN LATERAL (SELECT triage FROM triages WHERE repo_id = c.repo_id AND number = c.number
     ORDER BY at DESC, id DESC LIMIT 1) AS t
   WHERE %(installation)s::bigint IS NULL OR c.installation_id = %(installation)s
-  GROUP BY week
+  UNION ALL
+  SELECT c.at, c.labels, t.triage FROM slack_corrections AS c JOIN slack_triages AS t ON t.id = c.triage_id
+  WHERE %(installation)s::bigint IS NULL
+), judged AS (
+  SELECT date_trunc('week', at) AS week, count(*) AS judged,
+    count(*) FILTER (WHERE triage -> axis.key -> 'answer' ->> 0 IN (SELECT jsonb_array_elements_text(axis.value)))
+      AS right_ones
+  FROM given CROSS JOIN LATERAL jsonb_each(labels) AS axis GROUP BY week
 )
 SELECT week::date AS start, coalesce(triages, 0) AS triages, coalesce(posted, 0) AS posted,
   coalesce(dismissed, 0) AS dismissed, coalesce(judged, 0) AS judged, coalesce(right_ones, 0) AS right_ones

@@ -28,6 +28,7 @@ class TriageTables(Table):
                 "would_post": clean_text(record.would_post),
                 "would_label": [clean_text(label) for label in record.would_label],
                 "at": record.at,
+                "detail": list(record.detail),
             },
         )
 
@@ -109,6 +110,7 @@ def triage_of(row: Row) -> TriageRecord:
         would_label=tuple(row["would_label"]),
         at=row["at"],
         title=row["title"],
+        detail=tuple(row["detail"]),
     )
 
 

@@ -37,6 +37,13 @@ class LabelChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class Disliked:
+    """The bot's comment has thumbs down (found by the sweep: GitHub sends no webhook for them)."""
+
+    ref: IssueRef
+
+
+@dataclass(frozen=True, slots=True)
 class CommandGiven:
     """A comment that begins with a command; `body` is "/triage" alone where the text was not kept."""
 
@@ -65,7 +72,7 @@ class Ignored:
     reason: str
 
 
-Event = IssueText | LabelChanged | CommandGiven | InstallationChanged | Ignored
+Event = IssueText | LabelChanged | Disliked | CommandGiven | InstallationChanged | Ignored
 
 _TEXT_CHANGES = {"title", "body"}
 _STATES: dict[str, Literal["active", "suspended", "deleted"]] = {
@@ -128,6 +135,8 @@ def _issues(seen: Payload, ref: IssueRef) -> Event:
         if seen.label is None:
             return Ignored("malformed")
         return LabelChanged(ref, seen.label.name, seen.action == "labeled", _login(seen.sender))
+    if seen.action == "disliked":
+        return Disliked(ref)
     if seen.action == "edited" and not _TEXT_CHANGES & seen.changes.keys():
         return Ignored("not_the_text")
     if seen.action == "transferred":

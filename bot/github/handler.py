@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from bot.gate.passed import GateError
 from bot.github.command_run import run_command
+from bot.github.dislike import fold_if_disliked
 from bot.github.errors import Gone, NotAllowed
 from bot.github.events import (
     CommandGiven,
+    Disliked,
     Ignored,
     InstallationChanged,
     IssueText,
@@ -41,13 +43,16 @@ def process(delivery: Delivery, ports: Ports) -> Outcome:
         return Outcome("silent", "gate_refused", event.ref, detail=tuple(error.violations))
 
 
-def _issue(event: IssueText | LabelChanged | CommandGiven, ports: Ports) -> Outcome:
+def _issue(event: IssueText | LabelChanged | Disliked | CommandGiven, ports: Ports) -> Outcome:
     if isinstance(event, LabelChanged):
         return _label(event, ports)
-    if isinstance(event, CommandGiven):
+    if isinstance(event, CommandGiven | Disliked):
         if ports.app is None:
             return Outcome("ignored", "no_credentials", event.ref)
-        return run_command(ports.app.installation(event.ref.installation_id), ports, event)
+        github = ports.app.installation(event.ref.installation_id)
+        if isinstance(event, Disliked):
+            return fold_if_disliked(github, ports, event.ref)
+        return run_command(github, ports, event)
     if event.action == "swept" and ports.store.last_triage(event.ref) is not None:
         # Its own delivery was only slow.
         return Outcome("unchanged", "triaged_before", event.ref)

@@ -276,8 +276,8 @@ class Clock(Protocol):
 class Core(Protocol):
     """The pure core and its vocabulary."""
 
-    def triage(self, report: Report) -> Triage:
-        """The triage of one report."""
+    def triage(self, report: Report, quick: bool = False) -> Triage:
+        """The triage of one report; `quick`: without waiting for a second reader."""
 
     def ids(self, axis: AxisName) -> frozenset[str]:
         """Every id of an axis."""

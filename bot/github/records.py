@@ -46,6 +46,8 @@ class TriageRecord:
     at: datetime
     title: str = ""
     """Redacted, for the maintainers' page."""
+    detail: tuple[str, ...] = ()
+    """Rules of the gate that its comment broke, which is why there is none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ import hashlib
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from bot.github.command_run import fold_comment
+from bot.github.dislike import thumbs_down
 from bot.github.errors import Gone, NotAllowed, TryAgain
 from bot.github.ports import Delivery, GitHub, Issue, Ports
-from bot.github.records import CommentNote, Dismissal, IssueRef, RepoRef
+from bot.github.records import IssueRef, RepoRef
 
 
 def lost_deliveries(ports: Ports, window: timedelta) -> Iterator[Delivery]:
@@ -36,20 +36,21 @@ def untriaged_issues(ports: Ports, window: timedelta) -> Iterator[Delivery]:
             continue
 
 
-def read_reactions(ports: Ports, window: timedelta) -> int:
-    """Fold comments of the window that their issue's author or a maintainer marked with a thumb down.
+def disliked_comments(ports: Ports, window: timedelta) -> Iterator[Delivery]:
+    """Deliveries of our own (action "disliked") for comments of the window with a thumb down.
 
-    Reactions come with no webhook. Returns how many were folded. The caller holds no issue's lock: folding is
-    one edit of a comment, and a triage that runs beside it finds the note and keeps still.
+    Reactions come with no webhook. Whether the thumb is that of somebody who may fold the comment is looked at
+    with the issue's lock held, in `dislike.fold_if_disliked`. The same thumbs are acted on once: the id holds them.
     """
-    folded = 0
     for github, _, repo in _repos(ports):
         for ref, note in ports.store.recent_comments(repo.id, ports.clock.now() - window):
             try:
-                folded += _folded_by_thumb(github, ports, ref, note)
+                down = thumbs_down(github, ref, note)
             except (Gone, NotAllowed, TryAgain):
                 continue
-    return folded
+            if down:
+                digest = hashlib.sha256(" ".join(down).encode()).hexdigest()[:16]
+                yield _own(ref, "disliked", f"disliked-{note.comment_id}-{digest}", ports.clock.now())
 
 
 def _repos(ports: Ports) -> Iterator[tuple[GitHub, int, RepoRef]]:
@@ -70,29 +71,14 @@ def _repos(ports: Ports) -> Iterator[tuple[GitHub, int, RepoRef]]:
 
 def _swept(ref: IssueRef, issue: Issue, now: datetime) -> Delivery:
     digest = hashlib.sha256(f"{issue.title}\0{issue.body}".encode("utf-8", "replace")).hexdigest()[:16]
+    return _own(ref, "swept", f"sweep-{ref.repo.id}-{issue.number}-{digest}", now)
+
+
+def _own(ref: IssueRef, action: str, id_: str, now: datetime) -> Delivery:
     payload = {
-        "action": "swept",
+        "action": action,
         "installation": {"id": ref.installation_id},
         "repository": {"id": ref.repo.id, "full_name": ref.repo.full_name},
-        "issue": {"number": issue.number, "title": "", "body": ""},
+        "issue": {"number": ref.number, "title": "", "body": ""},
     }
-    return Delivery(f"sweep-{ref.repo.id}-{issue.number}-{digest}", "issues", "swept", payload, now)
-
-
-def _folded_by_thumb(github: GitHub, ports: Ports, ref: IssueRef, note: CommentNote) -> int:
-    if note.comment_id is None or note.state != "live":
-        return 0
-    down = [login for login, content in github.reactions(ref, note.comment_id) if content == "-1"]
-    if not down:
-        return 0
-    issue = github.issue(ref)
-    by = next((u for u in down if _counts(github, ref, issue, u)), None)
-    if by is None:
-        return 0
-    ports.store.save_dismissal(Dismissal(ref, by, "reaction", ports.clock.now()))
-    fold_comment(github, ports, ref, issue, repo_open=True)
-    return 1
-
-
-def _counts(github: GitHub, ref: IssueRef, issue: Issue, login: str) -> bool:
-    return login == issue.author or github.permission(ref.repo, login) in {"admin", "write"}
+    return Delivery(id_, "issues", action, payload, now)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from bot.gate.ids import check_ids
 from bot.gate.markdown import pass_markdown
-from bot.gate.passed import PassedMarkdown
+from bot.gate.passed import GateError, PassedMarkdown
 from bot.gate.quote import clean
 from bot.github.config_load import load_config, note_errors
 from bot.github.corrected import apply_corrections, merge
@@ -52,12 +52,13 @@ def triage_issue(
     """
     config = load_config(github, ports, ref.repo)
     writes = note_errors(github, ports, ref, config)
-    for _ in range(_ROUNDS):
+    for round_ in range(_ROUNDS):
         issue = github.issue(ref)
         alone = leave_alone(issue, config, repo_open)
         if alone:
             return Outcome("silent", alone, ref, writes=writes)
-        case = _look(github, ports, ref, issue, config)
+        # A second reader may take 20 s, and is waited for once; an edit brings a delivery of its own.
+        case = _look(github, ports, ref, issue, config, quick=round_ > 0)
         fresh = github.issue(ref)
         unchanged = _report(ports, ref, fresh, config).content_hash == case.report.content_hash
         if unchanged and leave_alone(fresh, config, repo_open) is None:
@@ -65,11 +66,13 @@ def triage_issue(
     raise TryAgain("the issue keeps changing", after=10)
 
 
-def _look(github: GitHub, ports: Ports, ref: IssueRef, issue: Issue, config: RepoConfig) -> _Case:
+def _look(
+    github: GitHub, ports: Ports, ref: IssueRef, issue: Issue, config: RepoConfig, quick: bool
+) -> _Case:
     noise = ports.store.noise(ref.repo.id, config.noise.of_last)
     mode, why = mode_now(config, ports.store.repo_on(ref.repo.id), noise)
     report = _report(ports, ref, issue, config)
-    triage = ports.core.triage(report)
+    triage = ports.core.triage(report, quick)
     check_ids(triage, ports.core.ids)
     corrected = merge(ports.store.corrections(ref))
     writing = mode in {"comment", "both"}
@@ -88,7 +91,11 @@ def _report(ports: Ports, ref: IssueRef, issue: Issue, config: RepoConfig) -> Re
 def _act(github: GitHub, ports: Ports, ref: IssueRef, case: _Case, force: bool) -> Outcome:
     asks = other_bot_asks(case.comments, github.login)
     say = _say(case, asks, force)
-    body = _body(ports, ref, case, say, asks) if say.what != "nothing" or case.own else None
+    try:
+        body = _body(ports, ref, case, say, asks) if say.what != "nothing" or case.own else None
+    except GateError as error:
+        # Better no comment than a wrong one; the page says why there is none.
+        return _save(ports, ref, case, "silent", "gate_refused", None, (), detail=tuple(error.violations))
     wanted = tuple(name for names in wanted_labels(case.triage, case.config).values() for name in names)
     if case.mode == "shadow":
         return _save(ports, ref, case, "shadow", case.why, body if say.what != "nothing" else None, wanted)
@@ -150,6 +157,7 @@ def _save(
     wanted: tuple[str, ...],
     posted: Posted | None = None,
     labels: LabelPlan | None = None,
+    detail: tuple[str, ...] = (),
 ) -> Outcome:
     labels = labels or LabelPlan()
     ports.store.save_triage(
@@ -164,8 +172,9 @@ def _save(
             would_label=wanted,
             at=ports.clock.now(),
             title=clean(case.issue.title)[:300],
+            detail=detail,
         )
     )
     writes = (posted.writes if posted else 0) + bool(labels.add) + len(labels.remove)
     comment_id = posted.comment_id if posted else None
-    return Outcome(kind, reason, ref, comment_id, labels.add, labels.remove, writes)
+    return Outcome(kind, reason, ref, comment_id, labels.add, labels.remove, writes, detail)

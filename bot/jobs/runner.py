@@ -25,6 +25,8 @@ class Ended:
 
     outcome: str
     reason: str
+    detail: tuple[str, ...] = ()
+    """Rules that a refused write broke."""
 
 
 Handler = Callable[[StoredDelivery], Ended]
@@ -80,9 +82,10 @@ class Runner:
                 "delivery failed", error=type(error).__name__, where=where(error), attempts=delivery.attempts
             )
             raise Again(self._wait(delivery.attempts)) from None
-        self._deliveries.finish(delivery.id, ended.outcome, ended.reason)
+        self._deliveries.finish(delivery.id, ended.outcome, ended.reason, ended.detail)
         self._observe(ended.outcome, time.perf_counter() - start)
-        log.info("delivery done", outcome=ended.outcome, reason=ended.reason)
+        more = {"detail": ended.detail} if ended.detail else {}
+        log.info("delivery done", outcome=ended.outcome, reason=ended.reason, **more)
 
     def _give_up(self, delivery: StoredDelivery, error: str) -> None:
         self._deliveries.note_error(delivery.id, error, dead=True)

@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
+from bot.db.given_labels import GivenTables
 from bot.db.review_tables import ReviewTables
 from bot.db.store import PostgresStore
 from bot.service import Service
@@ -18,6 +19,7 @@ from bot.web.sign_in import Session, SignIn
 from knowledge.taxonomy import Taxonomy
 
 COOKIE = "distriage"
+SLACK_SHOWN = 20
 HEADERS = {
     "cache-control": "no-store",
     "referrer-policy": "no-referrer",
@@ -31,6 +33,7 @@ def page_router(service: Service, sign_in: SignIn, taxonomy: Taxonomy) -> APIRou
     """The routes of the page."""
     router = APIRouter()
     review, store = ReviewTables(service.threads), PostgresStore(service.threads)
+    given = GivenTables(service.threads)
     secure = service.settings.public_url.startswith("https:")
 
     def signed_in(request: Request) -> Session | None:
@@ -61,12 +64,15 @@ def page_router(service: Service, sign_in: SignIn, taxonomy: Taxonomy) -> APIRou
         triages, more = await asyncio.to_thread(review.triages, wanted)
         weeks = await asyncio.to_thread(review.weeks, wanted.installation)
         choices = await asyncio.to_thread(review.choices, session.installation)
+        # Slack's workspaces belong to no installation: only who may see all of them sees these.
+        slack = [] if wanted.installation is not None else await asyncio.to_thread(given.slack, SLACK_SHOWN)
         html = render(
             taxonomy=taxonomy,
             triages=triages,
             more=more,
             weeks=weeks,
             choices=choices,
+            slack=slack,
             query=filters,
             show_installations=session.installation is None,
             form_token=sign_in.form_token(session),

@@ -9,6 +9,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from bot.db.given_labels import GivenLabels
 from bot.db.review_tables import Reviewed, Week
 from bot.web.page_query import PageQuery
 from knowledge.taxonomy import Taxonomy
@@ -59,6 +60,7 @@ def render(
     more: bool,
     weeks: Sequence[Week],
     choices: dict[str, list[str]],
+    slack: Sequence[GivenLabels],
     query: PageQuery,
     show_installations: bool,
     form_token: str,
@@ -73,6 +75,7 @@ def render(
         more=more,
         weeks=weeks,
         choices=choices,
+        slack=slack,
         query=query,
         show_installations=show_installations,
         form_token=form_token,

@@ -103,9 +103,11 @@ class FakeCore(Core):
     def __init__(self, answer: Callable[[Report], Triage] = a_triage) -> None:
         self.answer = answer
         self.calls = 0
+        self.quick: list[bool] = []
 
-    def triage(self, report: Report) -> Triage:
+    def triage(self, report: Report, quick: bool = False) -> Triage:
         self.calls += 1
+        self.quick.append(quick)
         return self.answer(report)
 
     def ids(self, axis: AxisName) -> frozenset[str]:

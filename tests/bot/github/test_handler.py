@@ -133,6 +133,7 @@ def test_text_that_changes_before_the_write_is_triaged_anew(posting: World) -> N
     [comment] = posting.ours(issue)
     assert "ncclInternalError" in comment.body
     assert posting.core.calls == 2
+    assert posting.core.quick == [False, True], "a second reader is waited for once a delivery"
 
 
 def test_text_that_never_rests_runs_again_later(posting: World) -> None:
@@ -258,6 +259,19 @@ def test_an_id_outside_the_taxonomy_stops_at_the_gate(posting: World) -> None:
     outcome = posting.opened(posting.issue())
     assert (outcome.kind, outcome.reason) == ("silent", "gate_refused")
     assert outcome.detail == ("unknown id of symptom",)
+
+
+def test_a_comment_that_the_gate_refuses_is_noted_with_the_rules_it_breaks(posting: World) -> None:
+    posting.core.answer = lambda report: a_triage(report, script="\u202e" + "x" * 10)
+    outcome = posting.opened(posting.issue())
+    assert (outcome.kind, outcome.reason, outcome.detail) == (
+        "silent",
+        "gate_refused",
+        ("invisible character",),
+    )
+    assert posting.fake.writes() == []
+    [record] = posting.store.triages
+    assert (record.reason, record.detail, record.would_post) == ("gate_refused", ("invisible character",), "")
 
 
 def test_german_frame(world: World) -> None:

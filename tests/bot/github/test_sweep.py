@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from bot.github.events import lock, parse
 from bot.github.handler import process
 from bot.github.payload import storable
-from bot.github.sweep import lost_deliveries, read_reactions, untriaged_issues
+from bot.github.sweep import disliked_comments, lost_deliveries, untriaged_issues
 from tests.bot.world import REPO, World
 
 DAY = timedelta(days=1)
@@ -66,16 +67,30 @@ def test_a_suspended_installation_is_passed_over(world: World) -> None:
     assert world.store.installations[1].state == "suspended"
 
 
+def test_an_issue_triaged_while_its_sweep_waited_is_not_triaged_again(world: World) -> None:
+    world.clock.time = datetime.now(UTC)
+    issue = world.issue()
+    [swept] = untriaged_issues(world.ports, DAY)
+    world.opened(issue)
+    outcome = process(swept, world.ports)
+    assert (outcome.kind, outcome.reason, world.core.calls) == ("unchanged", "triaged_before", 1)
+
+
 def test_the_authors_thumb_down_folds_the_comment(world: World) -> None:
     world.configure("mode: comment\n")
     issue = world.issue()
     world.opened(issue)
     world.ours(issue)[0].reactions.append(("reporter", "-1"))
-    assert read_reactions(world.ports, DAY) == 1
-    assert "dismissed" in world.ours(issue)[0].body
+    [disliked] = disliked_comments(world.ports, DAY)
+    assert lock(parse(disliked.event, disliked.payload)) == f"github:{world.repo.id}:{issue.number}"
+    assert process(disliked, world.ports).reason == "dismissed"
+    body = world.ours(issue)[0].body
+    assert "dismissed" in body
+    assert len(body.splitlines()) == 2, "the marker and one line"
     [dismissal] = world.store.dismissals.values()
     assert (dismissal.by, dismissal.how) == ("reporter", "reaction")
-    assert read_reactions(world.ports, DAY) == 0
+    assert list(disliked_comments(world.ports, DAY)) == []
+    assert process(disliked, world.ports).reason == "no_thumb"
 
 
 def test_a_strangers_thumb_down_does_nothing(world: World) -> None:
@@ -83,4 +98,24 @@ def test_a_strangers_thumb_down_does_nothing(world: World) -> None:
     issue = world.issue()
     world.opened(issue)
     world.ours(issue)[0].reactions.append(("mallory", "-1"))
-    assert read_reactions(world.ports, DAY) == 0
+    [disliked] = disliked_comments(world.ports, DAY)
+    assert process(disliked, world.ports).reason == "no_right"
+    assert "dismissed" not in world.ours(issue)[0].body
+
+
+def test_the_same_thumb_is_acted_on_once_and_another_one_again(world: World) -> None:
+    world.configure("mode: comment\n")
+    issue = world.issue()
+    world.opened(issue)
+    comment = world.ours(issue)[0]
+    comment.reactions.append(("reporter", "-1"))
+    [first] = disliked_comments(world.ports, DAY)
+    process(first, world.ports)
+    world.repo.permissions["ada"] = "write"
+    world.say(issue, "ada", "/triage")
+    assert "dismissed" not in comment.body
+    [same] = disliked_comments(world.ports, DAY)
+    assert same.id == first.id, "so that the queue knows it as done"
+    comment.reactions.append(("ada", "-1"))
+    [other] = disliked_comments(world.ports, DAY)
+    assert other.id != first.id

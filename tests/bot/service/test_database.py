@@ -10,23 +10,32 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import psycopg
 import pytest
+from procrastinate.schema import SchemaManager
 from pydantic import SecretStr
 
+import bot.db.migrate
 from bot.db.clean import clean_text
-from bot.db.connect import database_url
+from bot.db.connect import database_url, sync_pool
+from bot.db.deliveries import Deliveries
 from bot.db.embedded import start_embedded
 from bot.db.migrate import pending, upgrade
+from bot.db.store import PostgresStore
+from bot.github.records import IssueRef, RepoRef
 from bot.jobs.queue import NewDelivery, lost_jobs
 from bot.jobs.worker import rescue
 from bot.settings import Settings
 from knowledge.errors import SettingsError
+from tests.bot.fake_core import a_triage
 from tests.bot.service.conftest import OpenService
 from tests.bot.service.databases import fresh_database
+
+MIGRATIONS = Path(bot.db.migrate.__file__).parent / "migrations"
 
 
 @pytest.fixture
@@ -139,12 +148,60 @@ def test_an_empty_database_is_migrated_once_also_by_two_at_a_time(server_url: st
         assert "0001_deliveries.sql" in pending(url)
 
         async def both() -> list[list[str]]:
-            return await asyncio.gather(asyncio.to_thread(upgrade, url), asyncio.to_thread(upgrade, url))
+            return list(
+                await asyncio.gather(asyncio.to_thread(upgrade, url), asyncio.to_thread(upgrade, url))
+            )
 
         first, second = sorted(asyncio.run(both()), key=len)
         assert first == []
         assert "0002_github.sql" in second
         assert pending(url) == []
+
+
+OLD = ("0001_deliveries.sql", "0002_github.sql")
+
+
+def test_an_older_schema_is_brought_up_to_date_with_all_its_data(server_url: str) -> None:
+    """A database as the first release left it, with a delivery, a triage and a correction in it."""
+    with fresh_database(server_url, template=None) as url:
+        with psycopg.connect(url) as connection:
+            connection.execute(SchemaManager.get_schema())
+            for name in OLD:
+                connection.execute((MIGRATIONS / name).read_bytes())
+            connection.execute(
+                "CREATE TABLE migrations (name text PRIMARY KEY, applied_at timestamptz DEFAULT now())"
+            )
+            queue = [file.name for file in Path(SchemaManager.get_migrations_path()).glob("*.sql")]
+            for name in (*OLD, *queue):
+                connection.execute("INSERT INTO migrations (name) VALUES (%s)", (name,))
+            connection.execute(
+                "INSERT INTO deliveries (id, source, event, lock, payload, state, outcome, reason)"
+                " VALUES ('d1', 'github', 'issues', 'l', '{}', 'done', 'silent', 'gate_refused')"
+            )
+            connection.execute(
+                "INSERT INTO triages (installation_id, repo_id, repo_name, number, input_hash, title, triage, mode,"
+                " outcome, reason, would_post, would_label, at)"
+                " VALUES (7, 1, 'o/r', 3, 'h', 't', %s, 'shadow', 'shadow', 'x', 'body', '{hang}', now())",
+                (a_triage().model_dump_json(),),
+            )
+            connection.execute(
+                "INSERT INTO corrections VALUES (5, 7, 1, 'o/r', 3, 'ada', now(), '{\"symptom\": [\"A.1\"]}', 't', 'b')"
+            )
+        applied = upgrade(url)
+        assert set(OLD).isdisjoint(applied)
+        assert "0005_detail.sql" in applied
+        assert pending(url) == []
+        with sync_pool(url, 1) as pool:
+            store, ref = PostgresStore(pool), IssueRef(7, RepoRef(1, "o/r"), 3)
+            delivery = Deliveries(pool).show("d1")
+            assert delivery is not None
+            assert (delivery.reason, delivery.detail) == ("gate_refused", [])
+            record = store.last_triage(ref)
+            assert record is not None
+            assert (record.triage, record.would_label, record.detail) == (a_triage(), ("hang",), ())
+            assert [c.labels for c in store.corrections(ref)] == [{"symptom": ("A.1",)}]
+            store.save_triage(replace(record, detail=("raw HTML",)))
+            assert store.last_triage(ref) == replace(record, detail=("raw HTML",))
 
 
 def test_clean_text_leaves_good_text_alone() -> None:

@@ -6,6 +6,7 @@ import asyncio
 import io
 import json
 import logging
+import re
 import stat
 from pathlib import Path
 
@@ -17,10 +18,12 @@ import typer
 from typer.testing import CliRunner
 
 from bot.cli_service import register
+from bot.db.deliveries import Deliveries
 from bot.db.store import PostgresStore
 from bot.generated_secret import generated_secret
 from bot.jobs.queue import NewDelivery
 from bot.jobs.retry import where
+from bot.llm.metrics import LlmMetrics
 from bot.logs import configure_logs
 from bot.metrics import GAUGES, Metrics
 from bot.settings import PREFIX, Settings, load_settings
@@ -30,6 +33,7 @@ from tests.bot.service.conftest import OpenService
 from tests.bot.service.test_store import a_record
 
 DOCS = (Path(__file__).parents[3] / "docs" / "operating.md").read_text(encoding="utf-8")
+LLM_DOCS = (Path(__file__).parents[3] / "docs" / "llm.md").read_text(encoding="utf-8")
 PEM = "-----BEGIN RSA PRIVATE KEY-----\nx\n-----END RSA PRIVATE KEY-----\n"
 
 
@@ -46,9 +50,13 @@ def test_every_setting_is_described_and_documented(name: str) -> None:
 
 
 def test_every_metric_is_documented() -> None:
-    families = [family.name for family in Metrics().registry.collect()]
+    metrics = Metrics()
+    LlmMetrics(metrics.work)
+    families = [family.name for part in (metrics.registry, metrics.work) for family in part.collect()]
+    assert {"distriage_webhooks", "distriage_delivery_seconds", "distriage_llm_seconds"} <= set(families)
     for name in (*GAUGES, *families):
-        assert f"`{name}`" in DOCS or f"`{name}_total`" in DOCS, name
+        told = DOCS + (LLM_DOCS if name.startswith("distriage_llm_") else "")
+        assert re.search(rf"`{name}(_total)?[`{{]", told), name
 
 
 def test_every_command_is_documented() -> None:
@@ -190,6 +198,7 @@ def test_an_operator_lists_shows_and_retries_deliveries(runner: CliRunner, opene
                 connection.execute(
                     "UPDATE deliveries SET state = 'dead', error = 'ValueError: x\nwhere' WHERE id = 'd1'"
                 )
+                Deliveries(service.threads).finish("d2", "silent", "gate_refused", ["raw HTML"])
                 connection.execute("DELETE FROM procrastinate_jobs")
 
     asyncio.run(fill())
@@ -205,6 +214,9 @@ def test_an_operator_lists_shows_and_retries_deliveries(runner: CliRunner, opene
     shown = runner.invoke(app, ["deliveries", "show", "d1"]).output
     assert "where" in shown
     assert '"n": 1' in shown
+    refused = runner.invoke(app, ["deliveries", "show", "d2"]).output
+    assert "silent (gate_refused)" in refused
+    assert "the gate refused the comment: raw HTML" in refused
     assert isinstance(runner.invoke(app, ["deliveries", "show", "d9"]).exception, UserError)
     assert isinstance(runner.invoke(app, ["deliveries", "retry", "d2"]).exception, UserError)
     assert "queued 1 again" in runner.invoke(app, ["deliveries", "retry", "all"]).output

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from html import unescape
+from pathlib import Path
 from typing import Any
 
 import httpx2
 from pydantic import SecretStr
 
+from bot.db.given_labels import GivenTables
 from bot.db.store import PostgresStore
-from bot.github.records import CommentNote, Dismissal, IssueRef, RepoRef, TriageRecord
+from bot.github.records import CommentNote, Correction, Dismissal, IssueRef, RepoRef, TriageRecord
 from bot.service import Service
+from bot.slack.records import SlackCorrection, SlackTriage
+from bot.slack.store import SlackStore
 from bot.web.app import make_app
 from bot.web.sign_in import SignIn
 from bot.web.surfaces import surfaces
+from knowledge.cases.case import Case
+from knowledge.cases.reading import read_cases
 from knowledge.report import Report
 from tests.bot.fake_core import a_triage
 from tests.bot.service.conftest import OpenService
@@ -202,5 +209,69 @@ def test_noise_and_accuracy_are_counted_by_week(opened: OpenService) -> None:
                 re.sub(r"<[^>]+>", " ", text[text.index("<tbody>") : text.index("</tbody>")]).split()
             )
             assert week.endswith("4 4 1 of 4 2 1 of 2")
+
+    asyncio.run(go())
+
+
+def test_corrections_from_slack_are_shown_counted_and_exported(opened: OpenService, tmp_path: Path) -> None:
+    async def go() -> str:
+        async with opened(admin_secret=SECRET) as service:
+            slack, store = SlackStore(service.threads), PostgresStore(service.threads)
+            now = datetime.now(UTC)
+            triage = a_triage(Report("slack:s1", "", "It hangs"))
+            slack.save_triage(SlackTriage("s1", "T1", "U1", "C1", "It <b>hangs</b>", (), triage, now))
+            right = triage.symptom.answer[0]
+            for n, (axis, label) in enumerate(
+                [("symptom", right), ("cause", "hardware"), ("symptom", "B.2")]
+            ):
+                at = now + timedelta(seconds=n)
+                clicked: Any = {axis: (label,)}
+                slack.save_correction(
+                    SlackCorrection(f"c{n}", "T1", "s1", f"U{n}", clicked, "It <b>hangs</b>", at)
+                )
+            store.save_triage(record(issue(3)))
+            labels: Any = {"symptom": ("A.2",), "fix": ("network",)}
+            store.save_correction(Correction(issue(3), 99, "ada", now, labels, "Import fails", "No module"))
+            async with client_of(service) as client:
+                html = (await client.get(link(service))).text
+                assert "Corrected in Slack" in html
+                assert "It &lt;b&gt;hangs&lt;/b&gt;" in html
+                assert "symptom <strong>B.2</strong>" in html
+                assert "U0, U1, U2" in html
+                assert "2 of 5" in " ".join(html.split()), "of the judged axes, Slack's three among them"
+            async with client_of(service) as client:
+                assert "Corrected in Slack" not in (await client.get(link(service, installation=7))).text
+            return "\n".join(json.dumps(g.as_record()) for g in GivenTables(service.threads).every())
+
+    lines = asyncio.run(go())
+    file = tmp_path / "given.jsonl"
+    file.write_text(lines)
+    [github, slack] = load_cases_of(file)
+    assert (github.id, github.title, github.labels.stage) == ("octo/train#3", "Import fails", ["A"])
+    assert github.url == "https://github.com/octo/train/issues/3"
+    assert (slack.id, slack.labels.symptom, slack.body) == ("slack:s1", ["B.2"], "It <b>hangs</b>")
+    assert slack.label_source.startswith("corrected by U0, U1, U2 (")
+
+
+def load_cases_of(file: Path) -> list[Case]:
+    reading = read_cases([file])
+    assert [str(problem) for problem in reading.problems] == []
+    return list(reading.cases)
+
+
+def test_a_comment_that_the_gate_refused_says_which_rules_it_broke(opened: OpenService) -> None:
+    async def go() -> None:
+        async with opened(admin_secret=SECRET) as service:
+            refused = record(
+                issue(1),
+                outcome="silent",
+                reason="gate_refused",
+                would_post="",
+                detail=("raw HTML", "reference link"),
+            )
+            PostgresStore(service.threads).save_triage(refused)
+            async with client_of(service) as client:
+                html = (await client.get(link(service))).text
+            assert "The gate refused the comment: raw HTML; reference link" in html
 
     asyncio.run(go())
