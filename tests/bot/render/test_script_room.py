@@ -21,7 +21,8 @@ SAMPLE = load_cases()[::EVERY]
 def test_the_script_of_a_case_stands_whole_in_its_comment(case: Case, knowledge: Knowledge) -> None:
     found = triage(Report(id="new", title=case.title, body=case.body, framework=case.framework), knowledge)
     names = {(axis, entry.id): entry.name for axis in AXES for entry in knowledge.taxonomy.on_axis(axis)}
-    draft = render_comment(View(triage=found, name=lambda axis, id_: names[axis, id_], explain=True))
+    long = found.model_copy(update={"measured": ["A finding " * 40] * 5})
+    draft = render_comment(View(triage=long, name=lambda axis, id_: names[axis, id_], explain=True))
     body = pass_markdown(draft.body, draft.links)
     assert len(found.script) <= LARGEST
     assert len(body) <= MAX_CHARS
