@@ -22,7 +22,7 @@ _LIVE = {
     "mail address": re2.compile(r"\S@\S"),
     "emoji": re2.compile(r":[\pL\pN_+'-]+:"),
 }
-_PLAIN = re2.compile(r"^[\pL\pN.,;:'\"()/%+=?&’–—-]+$")
+_PLAIN = re2.compile(r"^[\pL\pN.,;:'\"()/%+=?&’–—→-]+$")
 _WORD = re2.compile(r"`[^`]+`|[^\s`]+|`")
 _LABEL = re2.compile(r"^[A-Za-z0-9 #/_.,:-]{1,120}$")
 

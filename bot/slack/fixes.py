@@ -29,5 +29,6 @@ def _fix(place: int, fix: FixAdvice, view: View, links: Links, *, whole: bool) -
         lines.append(f"   {prose(fix.text, 350)}")
     near = [n for n in view.triage.neighbours if fix.id in n.labels.fix][:2]
     if near:
-        lines.append(f"   A near case that it resolved: {', '.join(links(n.url, n.id) for n in near)}")
+        cases = "A near case" if len(near) == 1 else "Near cases"
+        lines.append(f"   {cases} that it resolved: {', '.join(links(n.url, n.id) for n in near)}")
     return lines

@@ -15,6 +15,8 @@ from bot.slack.incoming_text import file_links, is_address, storable, typed, wit
 from bot.slack.task import Reply, Task
 from knowledge.diagnostics import has_result
 
+_LONGEST_ID = 40
+_LONGEST_URL = 1000
 _PEOPLE = {None, "file_share", "thread_broadcast"}
 """Subtypes of messages that a person wrote."""
 
@@ -32,7 +34,11 @@ def command(form: Mapping[str, str], seal: Seal, now: float) -> Decision:
         form.get("team_id"), form.get("enterprise_id"), form.get("is_enterprise_install")
     )
     reply = reply_of(form.get("response_url"), seal, now)
-    user, channel, trigger = form.get("user_id", ""), form.get("channel_id", ""), form.get("trigger_id", "")
+    user, channel, trigger = (
+        id_of(form.get("user_id")),
+        id_of(form.get("channel_id")),
+        form.get("trigger_id", ""),
+    )
     if not text:
         return Open("paste", workspace, trigger, user, channel, reply)
     if text.lower() in {"help", "?", "--help", "-h"}:
@@ -86,8 +92,8 @@ def _message(message: Mapping[str, Any], workspace: str, id_: str, at: float) ->
     task = Task(
         kind="result",
         workspace=workspace,
-        user=_str(message, "user"),
-        channel=_str(message, "channel"),
+        user=id_of(message.get("user")),
+        channel=id_of(message.get("channel")),
         at=at,
         text=storable(text),
         files=files,
@@ -108,14 +114,21 @@ def workspace_of(team: Any, enterprise: Any, whole_enterprise: Any) -> str:
     """Under which id the app is installed. Raises `Unreadable` when there is none."""
     chosen = enterprise if whole_enterprise in (True, "true") else team
     chosen = chosen or team or enterprise
-    if not isinstance(chosen, str) or not chosen.isalnum() or len(chosen) > 40:
+    if not isinstance(chosen, str) or not id_of(chosen):
         raise Unreadable
     return chosen
 
 
+def id_of(value: Any) -> str:
+    """An id of Slack's (a person, a channel); "" for what is none."""
+    return value if isinstance(value, str) and value.isalnum() and len(value) <= _LONGEST_ID else ""
+
+
 def reply_of(url: Any, seal: Seal, now: float) -> Reply | None:
     """The response URL as it may be stored."""
-    return Reply(sealed=seal.seal(url), issued=now) if isinstance(url, str) and url else None
+    # Sealed it has to fit a modal's 3,000 characters of metadata.
+    fits = isinstance(url, str) and 0 < len(url) <= _LONGEST_URL
+    return Reply(sealed=seal.seal(url), issued=now) if fits else None
 
 
 def call_id(workspace: str, unique: str) -> str:

@@ -12,8 +12,8 @@ from typing import Any
 from bot.slack import words
 from bot.slack.answer import MORE, SCRIPT, SHARE, WRONG
 from bot.slack.decisions import Answer, Decision, Open, Queue, Seal
-from bot.slack.inbound import Unreadable, attached, call_id, reply_of, workspace_of
-from bot.slack.incoming_text import storable, typed
+from bot.slack.inbound import Unreadable, attached, call_id, id_of, reply_of, workspace_of
+from bot.slack.incoming_text import message_text, storable
 from bot.slack.modals import PASTE, WRONG_LABELS, chosen_labels, pasted
 from bot.slack.task import Kind, Reply, Task
 from knowledge.diagnostics import has_result
@@ -27,13 +27,13 @@ def interaction(payload: Mapping[str, Any], seal: Seal, now: float) -> Decision:
     """What an interaction asks for. Raises `Unreadable`."""
     team, enterprise, user = _map(payload, "team"), _map(payload, "enterprise"), _map(payload, "user")
     workspace = workspace_of(team.get("id"), enterprise.get("id"), payload.get("is_enterprise_install"))
-    trigger, user_id = str(payload.get("trigger_id") or ""), str(user.get("id") or "")
+    trigger, user_id = str(payload.get("trigger_id") or ""), id_of(user.get("id"))
     if not user_id:
         raise Unreadable
     base = {
         "workspace": workspace,
         "user": user_id,
-        "channel": str(_map(payload, "channel").get("id") or ""),
+        "channel": id_of(_map(payload, "channel").get("id")),
         "at": now,
         "reply": reply_of(payload.get("response_url"), seal, now),
     }
@@ -48,7 +48,7 @@ def interaction(payload: Mapping[str, Any], seal: Seal, now: float) -> Decision:
 
 
 def _shortcut(message: Mapping[str, Any], base: dict[str, Any], id_: str) -> Decision:
-    text, files = typed(str(message.get("text") or "")).strip(), attached(message)
+    text, files = message_text(message), attached(message)
     thread = message.get("thread_ts")
     task = Task(
         kind="result" if has_result(text) else "triage",
@@ -80,7 +80,7 @@ def _submitted(view: Mapping[str, Any], base: dict[str, Any], id_: str) -> Decis
     try:
         note = json.loads(str(view.get("private_metadata") or "{}"))
         kept = Reply.model_validate(note["reply"]) if note.get("reply") else None
-        channel, triage = str(note.get("channel", "")), note.get("triage")
+        channel, triage = id_of(note.get("channel")), note.get("triage")
     except (ValueError, AttributeError) as error:
         raise Unreadable from error
     base = {**base, "reply": kept, "channel": channel}

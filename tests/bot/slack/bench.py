@@ -105,9 +105,13 @@ class Bench:
         actions = [{"action_id": action, "value": triage, "type": "button"}]
         return await self.interact("block_actions", user, actions=actions, **more)
 
-    async def submit(self, view: dict[str, Any], values: dict[str, Any], user: str = "U1") -> httpx2.Response:
+    async def submit(
+        self, view: dict[str, Any], values: dict[str, Any], user: str = "U1", **more: Any
+    ) -> httpx2.Response:
         done = {**view, "id": "V1", "state": {"values": values}}
-        return await self.interact("view_submission", user, view=done, response_url=None, channel=None)
+        return await self.interact(
+            "view_submission", user, view=done, response_url=None, channel=None, **more
+        )
 
     async def event(self, event: dict[str, Any], **more: Any) -> httpx2.Response:
         outer = {

@@ -6,13 +6,16 @@ import asyncio
 import json
 import time
 from datetime import timedelta
+from typing import Any
 
+import pytest
 from starlette.responses import PlainTextResponse
 
 from bot.jobs.retry import MAX_ATTEMPTS
 from bot.slack import words
 from bot.slack.answer import MORE
 from bot.slack.files import EACH_END
+from bot.slack.incoming_text import message_text, typed
 from bot.triage_process import CoreFailed
 from knowledge.report import Report
 from knowledge.triage import Triage
@@ -199,6 +202,37 @@ def test_the_message_shortcut_reads_the_message_as_it_was_typed(opened: OpenServ
             assert "see x.example &lt;rank 3&gt; bob timeout" in shown(fake.to("U1")[-1])
 
     asyncio.run(go())
+
+
+def test_what_a_program_reported_in_attachments_or_blocks_is_read() -> None:
+    log = {"type": "rich_text_preformatted", "elements": [{"type": "text", "text": "NCCL WARN timeout"}]}
+    assert (
+        message_text({"text": "", "blocks": [{"type": "rich_text", "elements": [log]}]})
+        == "NCCL WARN timeout"
+    )
+    attached = {"title": "Job 7 failed", "text": "rank 3 &lt;hangs&gt;", "fallback": "Job 7"}
+    assert message_text({"text": "CI", "attachments": [attached]}) == "CI\nJob 7 failed\nrank 3 <hangs>"
+    assert message_text({"text": None, "attachments": [{"fallback": "Job 7"}, 5], "blocks": 7}) == "Job 7"
+    assert message_text({}) == ""
+    deep: Any = "x"
+    for _ in range(5000):
+        deep = [deep]
+    assert message_text({"blocks": deep}) == ""
+
+
+@pytest.mark.parametrize(
+    ("sent", "meant"),
+    [
+        ("Connect to 172.17.0.1<41873> failed", "Connect to 172.17.0.1<41873> failed"),
+        ("Connect to 172.17.0.1&lt;41873&gt; failed", "Connect to 172.17.0.1<41873> failed"),
+        ("std::vector<int> & more", "std::vector<int> & more"),
+        ("<https://x.example/a|x.example/a> <mailto:a@b.example|a@b.example>", "x.example/a a@b.example"),
+        ("<@U012AB3CD> <#C024BE7LR|general> <!here>", "@U012AB3CD general !here"),
+        ("&amp;lt;", "&lt;"),
+    ],
+)
+def test_only_slacks_own_brackets_are_undone(sent: str, meant: str) -> None:
+    assert typed(sent) == meant
 
 
 def test_a_file_is_read_where_the_asker_may_see_it(opened: OpenService, fake: FakeSlack) -> None:

@@ -58,6 +58,25 @@ def test_the_script_comes_whole_as_a_snippet_to_the_presser_alone(
     asyncio.run(go())
 
 
+def test_slacks_retry_of_a_button_or_a_submitted_box_is_done_once(
+    opened: OpenService, fake: FakeSlack
+) -> None:
+    async def go() -> None:
+        async with bench(opened, fake) as b, b.worker():
+            id_ = buttons(await b.triaged())[SCRIPT]
+            await b.press(WRONG, id_)
+            view = fake.views[0]
+            for _ in range(3):
+                await b.press(SCRIPT, id_, trigger_id="t-same")
+                await b.submit(view, choose(cause="hardware"), trigger_id="t-same-too")
+            await b.settled()
+            assert len(fake.snippets) == 1
+            assert len(b.ports.store.corrections(id_)) == 1
+            assert len(fake.to("U1")) == 3, "the answer, where the script is, the corrected answer"
+
+    asyncio.run(go())
+
+
 def test_share_posts_once_however_often_it_is_pressed(opened: OpenService, fake: FakeSlack) -> None:
     async def go() -> None:
         async with bench(opened, fake) as b, b.worker():

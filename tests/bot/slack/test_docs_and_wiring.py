@@ -20,13 +20,14 @@ from bot.service import Work
 from bot.settings import Settings
 from bot.slack.answer import render
 from bot.slack.decisions import Open, Queue
-from bot.slack.inbound import event
+from bot.slack.inbound import event, reply_of
 from bot.slack.install import SCOPES
 from bot.slack.interactions import SHORTCUT
 from bot.slack.ledger import REPLY_USES
-from bot.slack.modals import wrong_view
+from bot.slack.modals import paste_view, wrong_view
 from bot.slack.store import KEEP_DAYS
 from bot.slack.token_check import WITHOUT
+from bot.slack.vault import Vault
 from bot.slack.view import View
 from bot.slack.words import HELP
 from bot.web.surfaces import surfaces
@@ -156,6 +157,19 @@ def test_the_modal_with_the_whole_taxonomy_is_within_slacks_limits() -> None:
     core = NamedCore(FakeCore(), taxonomy)
     view = wrong_view(Open("wrong", "T1", "t", "U1", "C1", None, "0a"), taxonomy.ids, core.name)
     assert broken_view(view.view) == []
+
+
+def test_a_modals_metadata_fits_with_the_longest_ids_and_addresses() -> None:
+    vault = Vault(["k" * 40])
+    reply = reply_of("https://hooks.slack.com/" + "x" * 976, vault, 1e9)
+    assert reply is not None
+    opened = Open("paste", "T1", "t", "U" * 40, "C" * 40, reply, "0" * 24)
+    for view in (
+        paste_view(opened, files=True),
+        wrong_view(opened, load_taxonomy().ids, lambda axis, id_: "n" * 300),
+    ):
+        assert broken_view(view.view) == []
+    assert reply_of("https://hooks.slack.com/" + "x" * 977, vault, 1e9) is None
 
 
 @pytest.mark.parametrize(

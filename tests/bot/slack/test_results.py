@@ -223,8 +223,8 @@ def test_the_engine_reads_the_results_that_slack_keeps(
             await b.settled()
             moved = b.ports.store.triage("T1", buttons(asked)["dt_wrong"])
             assert moved is not None
-            assert moved.triage.measured[0].startswith("Shared memory: ")
-            assert "• Shared memory: " in shown(fake.to("U1")[-1])
+            assert moved.triage.measured[0].startswith("Shared memory")
+            assert "• Shared memory" in shown(fake.to("U1")[-1])
 
     asyncio.run(go())
 
