@@ -12,7 +12,7 @@ from bot.gate.hazards import hazards, unseen
 from knowledge.redact import redact
 
 _RUNS = re2.compile("`+")
-_PLAIN = re2.compile(r"^[\pL\pN.,;:'\"()/%+=?’–—-]+$")
+_PLAIN = re2.compile(r"^[\pL\pN.,;:'\"()/%+=?’…–—-]+$")
 _LIST_MARK = re2.compile(r"^([-+=]+|[0-9]+[.)])$")
 _CLOSING = frozenset(".,;:)?")
 _CODE_WORD = re2.compile(r"`[^`]+`|[^\s`]+|`")

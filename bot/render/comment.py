@@ -12,20 +12,24 @@ from bot.render.folds import correct_fold, explain_fold, script_fold
 from bot.render.frame import Frame
 from bot.render.headline import causes, corrections, headline
 from bot.render.view import Draft, View
-from knowledge.triage import Neighbour, QuotedLine
+from knowledge.triage import FixAdvice, MissingItem, Neighbour, QuotedLine
 
 EVIDENCE_LINES = 6
 _LINE_CHARS = 160
 _MARKER_CHARS = 400
 """Room for the hidden marker and the blank lines between sections."""
 _SHOWN_CASES = 3
+_SHOWN_FIXES = 3
+_ASKED_OF_SURE, _ASKED = 2, 3
+"""How much is asked for where the cause is claimed, and where it is open."""
+_OF_MANY_PROCESSES = frozenset({"world_size"})
 _ROLES = {"root": 0, "consequence": 1, "context": 2}
 
 
 def render_comment(view: View) -> Draft:
     """The comment for a triage. Sections that have nothing to say are left out."""
     say = Frame(view.language)
-    shown = view.triage.neighbours[:_SHOWN_CASES] if "cases" in view.sections else []
+    shown = _other_cases(view) if "cases" in view.sections else []
     parts: list[str] = []
     if view.what == "withdrawn":
         return Draft(say("withdrawn") + "\n", frozenset())
@@ -41,7 +45,7 @@ def render_comment(view: View) -> Draft:
             *_fixes(view, say),
             *_cases(shown, say),
         ]
-        if "missing" in view.sections and view.triage.missing:
+        if "missing" in view.sections and _asked(view):
             parts += [say("missing"), *_missing(view)]
     folds = [*(explain_fold(view.triage, say) if view.explain else []), *correct_fold(say)]
     if "script" in view.sections:
@@ -95,9 +99,15 @@ def _conflicts(view: View, say: Frame) -> list[str]:
     return [say("conflicts", text=prose(c.text), source=code_span(c.source)) for c in found]
 
 
-def _fixes(view: View, say: Frame) -> list[str]:
+def _chosen(view: View) -> list[FixAdvice]:
+    """The fixes to show: those with cases behind them, else the likeliest without."""
     least = view.thresholds.get("fix", 0.0)
-    fixes = [f for f in view.triage.advice.fixes if f.p >= least][:3]
+    fixes = [f for f in view.triage.advice.fixes if f.p >= least]
+    return [f for f in fixes if f.support.count][:_SHOWN_FIXES] or fixes[:1]
+
+
+def _fixes(view: View, say: Frame) -> list[str]:
+    fixes = _chosen(view)
     if "fixes" not in view.sections or not fixes:
         return []
     lines = []
@@ -106,7 +116,9 @@ def _fixes(view: View, say: Frame) -> list[str]:
         scope = prose(fix.support.scope)
         key = "fix" if count else "fix_unsupported"
         name = f"**{prose(fix.name)}**"
-        told = say(key, name=name, count=count, of=of, scope=scope, text=prose(fix.text))
+        # The likeliest with how to tell whether it helped; of the others what to do.
+        text = fix.text if place == 1 else fix.text.partition(". ")[0].rstrip(".") + "."
+        told = say(key, name=name, count=count, of=of, scope=scope, text=prose(text))
         lines.append(f"{place}. {told}")
     return [say("fixes"), "\n".join(lines)]
 
@@ -118,12 +130,27 @@ def _cases(shown: list[Neighbour], say: Frame) -> list[str]:
     for case in shown:
         link = case_link(case.url)
         name = code_span(case.id, 80)
-        entry = say("case", link=f"[{name}]({link})" if link else name, title=code_span(case.title, 100))
+        entry = say("case", link=f"[{name}]({link})" if link else name, title=prose(case.title, 100))
         if case.resolution:
             entry += ". " + say("case_resolution", resolution=prose(case.resolution, 160))
         lines.append(f"- {entry}")
     return ["\n".join(lines)]
 
 
+def _other_cases(view: View) -> list[Neighbour]:
+    """The nearest cases without the report itself, which the corpus may hold."""
+    own = view.triage.id.casefold()
+    return [case for case in view.triage.neighbours if case.id.casefold() != own][:_SHOWN_CASES]
+
+
+def _asked(view: View) -> list[MissingItem]:
+    """What is asked for, most useful first: little of a report that says enough."""
+    if view.what == "ask":
+        return view.triage.missing[:4]
+    one_device = view.triage.distributed.answer is False
+    wanted = [m for m in view.triage.missing if not (one_device and m.id in _OF_MANY_PROCESSES)]
+    return wanted[: _ASKED_OF_SURE if view.claimed("cause") else _ASKED]
+
+
 def _missing(view: View) -> list[str]:
-    return ["\n".join(f"- {prose(item.ask, 200)}" for item in view.triage.missing[:4])]
+    return ["\n".join(f"- {prose(item.ask, 200)}" for item in _asked(view))]

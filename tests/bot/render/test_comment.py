@@ -107,6 +107,37 @@ def test_what_was_measured_and_read_again_is_told() -> None:
     assert "second reading" not in shown(a_triage(second_reading=unused))
 
 
+def test_fixes_with_cases_behind_them_stand_alone_and_the_first_says_how_to_check() -> None:
+    fix = a_triage().advice.fixes[0].model_copy(update={"text": "Do this. Then that must hold."})
+    none = fix.model_copy(update={"name": "Bare", "support": fix.support.model_copy(update={"count": 0})})
+    body = shown(a_triage(advice=a_triage().advice.model_copy(update={"fixes": [none, fix, fix]})))
+    assert "Bare" not in body
+    assert body.count("Do this.") == 2
+    assert body.count("Then that must hold.") == 1
+    alone = shown(a_triage(advice=a_triage().advice.model_copy(update={"fixes": [none, none]})))
+    assert alone.count("no labelled case behind it yet") == 1
+
+
+def test_the_report_itself_is_no_similar_case() -> None:
+    case = a_triage().neighbours[0]
+    own = case.model_copy(update={"id": "Acme/Train#1", "title": "The very report"})
+    body = shown(a_triage(neighbours=[own, case]))
+    assert "The very report" not in body
+    assert case.id in body
+
+
+def test_little_is_asked_of_a_report_that_says_enough() -> None:
+    missing = [MissingItem(id=id_, ask=f"Ask {id_}.") for id_ in ("log", "versions", "command", "world_size")]
+    cause_open = axis(("dependency", 0.4), ("network_environment", 0.4), claim=False)
+    assert shown(a_triage(missing=missing)).count("- Ask") == 2
+    assert shown(a_triage(missing=missing, cause=cause_open)).count("- Ask") == 3
+    assert shown(a_triage(missing=missing), what="ask").count("- Ask") == 4
+    one_device = a_triage().distributed.model_copy(update={"answer": False})
+    few = a_triage(missing=missing[2:], cause=cause_open, distributed=one_device)
+    assert "Ask world_size" not in shown(few)
+    assert "Ask command" in shown(few)
+
+
 def test_a_howto_names_the_answered_ones() -> None:
     body = shown(a_triage(type=axis(("howto", 0.8))))
     assert body.startswith("**This reads like a question, not a fault** — probable (80 %).")
