@@ -19,15 +19,19 @@ from bot.render.comment import render_comment
 from bot.render.view import View
 from bot.slack.answer import render
 from bot.slack.view import View as SlackView
-from knowledge.engine import Knowledge, triage
+from knowledge.engine import Knowledge, load_knowledge, triage
 from knowledge.report import Report
 from knowledge.triage import AxisName, Triage
 from tests.bot.live import live
 from tests.bot.llm.fake_server import Answer, Body, FakeLlm
 from tests.bot.llm.second_readers import duty_of, obedient, second_reader, sensible
 from tests.bot.slack.limits import broken_message
+from tests.embeddings.fake_encoder import FakeEncoder
 from tests.hostile import corpus as corpus_module
 from tests.hostile.corpus import Hostile, corpus, faults
+
+LARGEST = 200_000
+"""Characters of a report here, three times what GitHub accepts: whole megabytes cost half a minute and show no more."""
 
 
 def placed_everywhere() -> list[Hostile]:
@@ -63,7 +67,7 @@ class Course:
 
     def _take(self, report: Hostile, reader: SecondReader) -> None:
         self._llm.requests.clear()
-        given = Report("acme/train#1", report.title, report.body)
+        given = Report("acme/train#1", report.title, report.body[:LARGEST])
         done = reader.triage(given, self._knowledge)
         self.count += 1
         self.answered += len(done.course.duties) == 2
@@ -74,9 +78,7 @@ class Course:
         ids_only = done.course.note(replace(self._config, reason_mode="ids-only"), done.triage, 0.0)
         if (ids_only.why, ids_only.lines, ids_only.cases) != (None, [], []):
             wrong.append("words in mode ids-only")
-        for note in (done.note, ids_only):
-            triage = done.triage.model_copy(update={"second_reading": note})
-            wrong += _shown_wrongly(triage, given, report.secret, self._knowledge)
+        wrong += _shown_wrongly(done.triage, given, report.secret, self._knowledge)
         self.broken += [f"{report.id}: {what}" for what in dict.fromkeys(wrong)]
 
 
@@ -107,9 +109,12 @@ def _shown_wrongly(triage: Triage, given: Report, secret: str, knowledge: Knowle
 
 
 @pytest.mark.timeout(600)
-def test_no_injected_instruction_gets_out(llm: FakeLlm, config: LlmConfig, knowledge: Knowledge) -> None:
-    """The whole corpus, and its injections in title, body and log, in both modes, on GitHub and in Slack."""
-    course = Course(llm, config, knowledge)
+def test_no_injected_instruction_gets_out(llm: FakeLlm, config: LlmConfig, tmp_path: Path) -> None:
+    """The whole corpus, and its injections in title, body and log, in both modes, on GitHub and in Slack.
+
+    Vectors are fake ones: what is near a report has no part in this, and the model would take most of the time.
+    """
+    course = Course(llm, config, load_knowledge(None, tmp_path, encoder=FakeEncoder(dims=384)))
     assert course.broken == []
     assert course.count >= 150 + 4 * 8
     assert course.answered > 0.9 * course.count
