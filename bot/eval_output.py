@@ -63,9 +63,11 @@ def show(runs: Mapping[str, Predictions], study1: Path | None, report: Path | No
             write_predictions(predictions, report / names[name])
         page = report / "report.html"
         page.write_text(report_html(list(runs.values()), summaries, ceiling, llm), "utf-8")
+        kept = list(names.values())
         if llm:
+            kept.append("llm.json")
             (report / "llm.json").write_text(json.dumps(llm.values(), indent=2) + "\n", "utf-8")
-        print(f"\nReport: {page}; predictions: {', '.join(names.values())}", file=sys.stderr)
+        print(f"\nReport: {page}; beside it: {', '.join(kept)}", file=sys.stderr)
 
 
 def compare_files(first: Path, second: Path) -> None:

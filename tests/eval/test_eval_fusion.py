@@ -11,6 +11,7 @@ import pytest
 
 from bot.eval_fusion import store
 from bot.eval_llm import NESTED, UNFITTED, LlmSystem, open_llm_systems
+from bot.eval_output import keep_fusion
 from bot.eval_systems import checked_llm
 from bot.llm.build import open_second_reader
 from bot.llm.config import LlmConfig
@@ -120,7 +121,7 @@ def test_an_expert_is_fitted_kept_and_asked_from_then_on(benchmark: Benchmark, t
 
 
 def test_a_guesser_counts_nothing_changes_nothing_and_is_not_asked(
-    benchmark: Benchmark, tmp_path: Path
+    benchmark: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     runs, system, settings = evaluated(benchmark, guesser(), tmp_path, fit_fusion=True)
     verdict = decided(runs)
@@ -128,7 +129,11 @@ def test_a_guesser_counts_nothing_changes_nothing_and_is_not_asked(
     part = llm_part(runs)
     assert part is not None
     assert all(one.high >= 0 for one in part.against["distriage+llm"])
-    _, measured = store(tmp_path, system.config, system.rows, verdict)
+    monkeypatch.setenv("DISTRIAGE_DATA_DIR", str(tmp_path))
+    keep_fusion(runs, [system])
+    assert "From now on acme-7b is not asked" in capsys.readouterr().err
+    measured = read_measured(tmp_path, system.config)
+    assert measured is not None
     assert [measured.weights.of(axis) for axis in ("stage", "symptom", "cause", "fix")] == [LOCAL] * 4
     with open_second_reader(settings) as reader:
         assert reader is None

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from prometheus_client import CollectorRegistry
+from typer.testing import CliRunner
 
+from bot.cli import app
 from bot.llm import openai_client, second_reader
+from bot.llm.address import address_of
 from bot.llm.faults import BadReply, LlmFault, NotAsked, Unavailable
 from bot.llm.metrics import LlmMetrics
 from bot.settings import PREFIX, Settings
+from eval.worth import DECIDING, LEAST, LEVEL
 
 PAGE = (Path(__file__).parents[3] / "docs" / "llm.md").read_text("utf-8")
 ABSTRACT = {LlmFault, Unavailable, BadReply, NotAsked}
@@ -41,3 +46,26 @@ def test_every_metric_is_told() -> None:
     names = {family.name for family in registry.collect()}
     assert len(names) == 5
     assert [name for name in names if f"`{name}" not in PAGE] == []
+
+
+def test_every_server_of_the_table_is_an_address_that_is_understood() -> None:
+    table = PAGE.partition("| server |")[2].partition("\n\n")[0]
+    urls = [cell.partition("`")[0] for cell in table.split("| `http")[1:]]
+    assert len(urls) >= 6
+    for url in urls:
+        assert address_of(f"http{url}").url.partition("?")[0].endswith("/chat/completions")
+
+
+def test_the_rule_is_told_with_its_numbers() -> None:
+    rule = PAGE.partition("**The rule**")[2].partition("Otherwise it is not asked")[0]
+    assert f"at least {LEAST} reports" in rule
+    assert f"p below {LEVEL / len(DECIDING):g}" in rule
+    assert ", ".join(DECIDING[:-1]) + f" or {DECIDING[-1]}" in rule
+
+
+def test_the_commands_of_the_page_exist() -> None:
+    shown = CliRunner().invoke(app, ["eval", "--help"], env={"COLUMNS": "200", "NO_COLOR": "1"}).output
+    told = set(re.findall(r"bot eval[^\n`]*", PAGE))
+    options = {option for line in told for option in re.findall(r"--[a-z-]+", line)} | {"--fresh"}
+    assert {"--fit-fusion", "--systems", "--report"} <= options
+    assert [option for option in sorted(options) if option not in shown] == []
