@@ -28,8 +28,8 @@ SSH = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=8", "-o", "ServerAliv
 # Here as there the job's Python is found the way the script's own launcher does; the script comes over standard
 # input.
 FIND_PYTHON = (
-    "for p in {pythons}; do $p -c 'import sys; sys.exit(sys.version_info < (3, 8))' 2>/dev/null && "
-    "exec $p -B - --events {arguments}; done; echo no Python of at least 3.8 >&2; exit 3"
+    "for p in {pythons}; do \"$p\" -c 'import sys; sys.exit(sys.version_info < (3, 8))' 2>/dev/null && "
+    'exec "$p" -B - --events {arguments}; done; echo no Python of at least 3.8 >&2; exit 3'
 )
 PYTHONS = ('"${PYTHON:-python3}"', "python3", "python")
 

@@ -75,7 +75,7 @@ def update(cause_p: Mapping[str, float], results: Sequence[ProbeResult]) -> Upda
     """Bayes' rule with the probes' likelihoods (likelihood.py); of each group only the strongest outcome
     counts.
 
-    `cause_p`: cause id to probability, as the triage had it; a tenth of it is spread first (prior.py).
+    `cause_p`: cause id to probability, as the triage had it; a part of it is spread first (prior.py).
     Outcomes that the catalogue does not know, and
     probes that were
     not applicable, move nothing and are counted in `notes`.

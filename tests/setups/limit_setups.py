@@ -61,7 +61,7 @@ def memory_killed(folder: Path) -> Iterator[list[Run]]:
     "memory-tight",
     "a container that may use 1 GiB of the machine's memory",
     LIMITS,
-    ["cgroup_memory:tight", "cgroup_memory:reached"],
+    ["cgroup_memory:no_room", "cgroup_memory:reached"],
     needs=("root", "cgroup-memory"),
 )
 def memory_tight(folder: Path) -> Iterator[list[Run]]:

@@ -11,7 +11,7 @@ from tests.setups.job_environment import byte_code
 from tests.setups.judge import Priors, Verdict, judge
 from tests.setups.model import Setup
 
-AT_ONCE = os.cpu_count() or 2
+AT_ONCE = (os.cpu_count() or 2) + 1
 
 
 @contextmanager

@@ -30,6 +30,7 @@ if not getattr(d, "is_%s_available" % b, d.is_available)(): sys.exit(7)
 other = os.fork() if b == "gloo" and "both" in sys.argv else None
 r = int(os.environ["RANK"]) if other is None else int(not other)
 os.environ["RANK"] = str(r)
+print("meets", flush=True)
 if b == "nccl": torch.cuda.set_device(r)
 d.init_process_group(b, timeout=datetime.timedelta(seconds=15))
 t = torch.ones(4096, device="cuda" if b == "nccl" else "cpu")
@@ -94,7 +95,7 @@ def probe_loopback(job: Job) -> Answer:
 
 
 def pair(job: Job, backend: str, seconds: float, extra: dict[str, str]) -> tuple[str, str]:
-    """Run a two-process all-reduce over loopback with the job's own settings: ok, fails, hangs or missing,
+    """Run a two-process all-reduce over loopback with the job's own settings: ok, fails, hangs, slow or missing,
     and the last error line. For Gloo one process imports torch and forks, which halves the time."""
     with socket.socket() as door:
         door.bind(("127.0.0.1", 0))
@@ -119,13 +120,13 @@ def pair(job: Job, backend: str, seconds: float, extra: dict[str, str]) -> tuple
 def started(backend: str, settings: dict[str, str], world: int, *more: str) -> subprocess.Popen[bytes]:
     """One process of an all-reduce."""
     argv = [sys.executable, "-c", ALL_REDUCE, backend, str(world), *more]
-    quiet = subprocess.DEVNULL
-    return subprocess.Popen(argv, env=settings, stdin=quiet, stdout=quiet, stderr=subprocess.PIPE)
+    quiet, pipe = subprocess.DEVNULL, subprocess.PIPE
+    return subprocess.Popen(argv, env=settings, stdin=quiet, stdout=pipe, stderr=pipe)
 
 
 def ended(children: list[subprocess.Popen[bytes]], until: float) -> tuple[str, str]:
-    """Wait for the processes of an all-reduce: ok, fails, hangs or missing, and the last line of the first
-    error."""
+    """Wait for the processes of an all-reduce: ok, fails, hangs, slow (torch was still being imported) or
+    missing, and the last line of the first error."""
     state, said = "ok", b""
     for one in children:
         if state != "ok":
@@ -133,14 +134,22 @@ def ended(children: list[subprocess.Popen[bytes]], until: float) -> tuple[str, s
         try:
             _, said = one.communicate(timeout=max(0.1, until - time.time()))
             state = {0: "ok", NOTHING_TO_TEST: "missing"}.get(one.returncode, "fails")
-        except subprocess.TimeoutExpired:
-            state = "hangs"
+        except subprocess.TimeoutExpired as late:
+            state = "hangs" if b"meets" in (late.output or b"") else "slow"
+            _, said = stop(one)
     for one in children:
         if one.poll() is None:
             stop(one)
     text = said.decode("utf-8", "replace")
     last = text.strip().splitlines()[-1:] or [""]
     return ("hangs" if state == "fails" and "imed out" in text else state), last[0][-120:]
+
+
+def judged(state: str, error: str) -> Answer:
+    """The answer of an all-reduce that could be tried."""
+    if state == "slow":
+        raise NotApplicable("importing torch takes too long here")
+    return state, {"error": error} if state != "ok" else {}
 
 
 def probe_gloo_pair(job: Job) -> Answer:
@@ -151,7 +160,7 @@ def probe_gloo_pair(job: Job) -> Answer:
     if not isinstance(backends, list) or "gloo" not in backends:
         return "no_backend", {}
     state, error = pair(job, "gloo", 24, {})
-    return "no_backend" if state == "missing" else state, {"error": error} if state != "ok" else {}
+    return judged("no_backend" if state == "missing" else state, error)
 
 
 def probe_nccl_pair(job: Job) -> Answer:
@@ -163,8 +172,8 @@ def probe_nccl_pair(job: Job) -> Answer:
     if not isinstance(backends, list) or "nccl" not in backends:
         return "no_backend", {}
     state, error = pair(job, "nccl", 14, {})
-    if state == "ok":
-        return "ok", {}
+    if state in ("ok", "slow", "missing"):
+        return judged("no_backend" if state == "missing" else state, error)
     again, _ = pair(job, "nccl", 12, {"NCCL_P2P_DISABLE": "1"})
     return ("only_without_peer_access" if again == "ok" else state), {"error": error, "cores": os.cpu_count()}
 
@@ -184,4 +193,4 @@ def probe_gloo_world(job: Job) -> Answer:
     state, error = ended([one], time.time() + 24)
     if state == "missing":
         raise NotApplicable("torch with Gloo is not installed")
-    return state, {"error": error} if state != "ok" else {}
+    return judged(state, error)

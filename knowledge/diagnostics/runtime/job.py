@@ -141,6 +141,10 @@ def stop(child: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
             return child.communicate(timeout=1)
         except subprocess.TimeoutExpired:
             continue
+    # A child of its own still holds the other ends.
+    for stream in (child.stdout, child.stderr):
+        if stream:
+            stream.close()
     return b"", b""
 
 

@@ -91,6 +91,9 @@ def probe_cgroup_memory(job: Job) -> Answer:
     reached = (peak.isdigit() and int(peak) >= 0.97 * int(limit)) or (fails.isdigit() and int(fails) > 0)
     if killed or reached:
         return "killed" if killed else "reached", facts
+    ranks = job.number(("LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE")) or 1
+    if int(limit) < 2 * GIB * ranks:
+        return "no_room", facts
     return ("tight" if int(limit) < 4 * GIB or (total and int(limit) < total / 16) else "ok"), facts
 
 

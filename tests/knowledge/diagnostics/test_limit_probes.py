@@ -21,7 +21,14 @@ V1 = {
 def test_a_version_2_limit_above_the_process_counts(tmp_path: Path) -> None:
     files = {**V2, "/sys/fs/cgroup/pod/memory.max": str(1 << 30), "/sys/fs/cgroup/pod/c1/memory.max": "max"}
     outcome, facts = memory.probe_cgroup_memory(job(tmp_path, files=files))
-    assert (outcome, facts["limit_mib"]) == ("tight", 1024)
+    assert (outcome, facts["limit_mib"]) == ("no_room", 1024)
+
+
+def test_a_limit_is_shared_by_the_ranks_of_the_machine(tmp_path: Path) -> None:
+    files = {**V2, "/sys/fs/cgroup/pod/c1/memory.max": str(6 << 30)}
+    assert memory.probe_cgroup_memory(job(tmp_path, files=files))[0] == "ok"
+    four = job(tmp_path, {"LOCAL_WORLD_SIZE": "4"}, files)
+    assert memory.probe_cgroup_memory(four)[0] == "no_room"
 
 
 def test_a_version_2_kill_is_found(tmp_path: Path) -> None:
