@@ -73,7 +73,7 @@ def _evidence(view: View) -> list[Block]:
 
 
 def _quoted(line: QuotedLine) -> str:
-    place = "title" if line.in_title else str(line.line)
+    place = "1" if line.in_title else str(line.line)  # a paste has no title but its first line
     rank = f" [rank {line.rank}]" if line.rank is not None else ""
     text = " ".join(clean(line.text).split())
     return f"{place:>5}{rank} | {shorten(text, _LINE_CHARS)}"

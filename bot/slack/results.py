@@ -9,6 +9,7 @@ from datetime import timedelta
 from bot.gate.ids import check_ids
 from bot.jobs.runner import Ended
 from bot.slack.answer import render
+from bot.slack.as_report import as_report
 from bot.slack.ports import SlackPorts
 from bot.slack.records import SlackTriage
 from bot.slack.sending import Sender
@@ -17,8 +18,6 @@ from bot.slack.task import Task
 from knowledge.diagnostics import parse_result
 from knowledge.diagnostics.result import FENCE, split_blocks
 from knowledge.errors import InputError
-from knowledge.readback import without_results
-from knowledge.report import Report
 from knowledge.triage import Triage
 
 RESULT_WINDOW = timedelta(days=1)
@@ -53,9 +52,8 @@ def triaged(
     id_: str, body: str, notes: tuple[str, ...], ports: SlackPorts, results: Sequence[str] = ()
 ) -> Triage:
     """The core's triage of a text and of what diagnostics found. Raises `CoreFailed` and `GateError`."""
-    is_log = "\n```" not in f"\n{without_results(body)}"
-    body = "\n\n".join([body, *results])
-    triage = ports.core.triage(Report(id=f"slack:{id_}", title="", body=body, is_log=is_log, notes=notes))
+    report = as_report(id_, body, notes)
+    triage = ports.core.triage(replace(report, body="\n\n".join([report.body, *results])))
     check_ids(triage, ports.core.ids)
     return triage
 

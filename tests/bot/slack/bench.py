@@ -25,8 +25,10 @@ from bot.slack.compose import slack_ports, slack_routers
 from bot.slack.handler import slack_handler
 from bot.slack.ports import SlackPorts
 from bot.web.app import make_app
+from knowledge.report import Report
 from knowledge.taxonomy import load_taxonomy
-from tests.bot.fake_core import FakeCore
+from knowledge.triage import Triage
+from tests.bot.fake_core import FakeCore, a_triage
 from tests.bot.service.conftest import OpenService
 from tests.bot.slack.fake_slack import ROOM, TOKEN, FakeSlack
 
@@ -149,6 +151,11 @@ class Bench:
         return self.fake.to(user)[-1]
 
 
+def quoting_the_paste(report: Report) -> Triage:
+    """The fake's triage, with the line quoted that became the title."""
+    return a_triage(Report(report.id, "", f"{report.title}\n{report.body}"))
+
+
 @asynccontextmanager
 async def bench(
     opened: OpenService, fake: FakeSlack, core: FakeCore | None = None, **more: Any
@@ -163,7 +170,7 @@ async def bench(
     if "slack_client_id" not in more:
         base["slack_bot_token"] = SecretStr(TOKEN)
     async with opened(**{**base, **more}) as service:
-        core, clock = core or FakeCore(), ShiftedClock()
+        core, clock = core or FakeCore(quoting_the_paste), ShiftedClock()
         ports = slack_ports(service, NamedCore(core, load_taxonomy()), clock)
         transport = httpx2.ASGITransport(app=make_app(service, slack_routers(service, ports)))
         async with httpx2.AsyncClient(transport=transport, base_url="http://bot") as client:

@@ -37,7 +37,7 @@ def test_a_token_is_renewed_before_it_expires_and_lies_encrypted(
     opened: OpenService, fake: FakeSlack
 ) -> None:
     async def go() -> None:
-        async with bench(opened, fake, **CLIENT) as b, b.worker():
+        async with bench(opened, fake, **CLIENT) as b:
             first = await installed(b)
             assert token(b) == first
             assert fake.calls.count("oauth.v2.access") == 1
