@@ -7,6 +7,7 @@ the system user "pgserver" (PostgreSQL refuses root), which the package creates.
 from __future__ import annotations
 
 import os
+import pwd
 import stat
 import subprocess
 import time
@@ -43,6 +44,7 @@ def start_embedded(data_dir: Path) -> EmbeddedPostgres:
             f"The data folder's path is too long for a socket ({pgdata}).",
             "Set DISTRIAGE_DATA_DIR to a shorter path, or DISTRIAGE_DATABASE_URL to a PostgreSQL server.",
         )
+    _named_user()
     try:
         pgdata.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -94,6 +96,17 @@ class EmbeddedPostgres:
                 if row == (0,) or time.monotonic() > deadline:
                     return row == (0,)
                 time.sleep(0.05)
+
+
+def _named_user() -> None:
+    """PostgreSQL does not start for a user id that the system has no name for, as containers may give one."""
+    try:
+        pwd.getpwuid(os.geteuid())
+    except KeyError:
+        raise SettingsError(
+            f"The user id {os.geteuid()} has no name on this system, and the embedded PostgreSQL needs one.",
+            "Run as the image's own user (10001), or set DISTRIAGE_DATABASE_URL to a PostgreSQL server.",
+        ) from None
 
 
 def _server(pgdata: Path, lock: fasteners.InterProcessLock) -> PostgresServer:

@@ -133,6 +133,21 @@ def test_an_ordinary_user_can_run_it(folder: Path) -> None:
     assert "(1,)" in done.stdout
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_user_id_without_a_name_is_told_at_once(folder: Path) -> None:
+    folder.chmod(0o777)
+    code = (
+        "import os, sys\nfrom pathlib import Path\nfrom bot.db.embedded import start_embedded\n"
+        "from knowledge.errors import SettingsError\nos.setuid(54321)\n"
+        "try:\n start_embedded(Path(sys.argv[1]))\nexcept SettingsError as error:\n print(error)"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", code, str(folder)], capture_output=True, text=True, timeout=30
+    )
+    assert "54321 has no name" in said.stdout
+    assert "DISTRIAGE_DATABASE_URL" in said.stdout
+
+
 def test_a_path_too_long_for_a_socket_is_the_users_to_mend(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="too long"):
         start_embedded(tmp_path / ("x" * 100))
