@@ -20,6 +20,7 @@ _MARKER_CHARS = 400
 """Room for the hidden marker and the blank lines between sections."""
 _SHOWN_CASES = 3
 _SHOWN_FIXES = 3
+_CASES_OF_A_FIX = 2
 _ASKED_OF_SURE, _ASKED = 2, 3
 """How much is asked for where the cause is claimed, and where it is open."""
 _OF_MANY_PROCESSES = frozenset({"world_size"})
@@ -29,7 +30,8 @@ _ROLES = {"root": 0, "consequence": 1, "context": 2}
 def render_comment(view: View) -> Draft:
     """The comment for a triage. Sections that have nothing to say are left out."""
     say = Frame(view.language)
-    shown = _other_cases(view) if "cases" in view.sections else []
+    near = _near(view)
+    shown = near[:_SHOWN_CASES] if "cases" in view.sections else []
     parts: list[str] = []
     if view.what == "withdrawn":
         return Draft(say("withdrawn") + "\n", frozenset())
@@ -52,7 +54,7 @@ def render_comment(view: View) -> Draft:
         room = MAX_CHARS - _MARKER_CHARS - len("\n\n".join([*parts, *folds]))
         parts += script_fold(view.triage.script, say, room)
     parts += folds
-    links = {link for n in shown if (link := case_link(n.url))}
+    links = {link for case in near if (link := case_link(case.url))}
     return Draft("\n\n".join(parts) + "\n", frozenset(links))
 
 
@@ -118,9 +120,22 @@ def _fixes(view: View, say: Frame) -> list[str]:
         name = f"**{prose(fix.name)}**"
         # The likeliest with how to tell whether it helped; of the others what to do.
         text = fix.text if place == 1 else fix.text.partition(". ")[0].rstrip(".") + "."
-        told = say(key, name=name, count=count, of=of, scope=scope, text=prose(text))
+        cases = _fixed_cases(view, fix, say)
+        told = say(key, name=name, count=count, of=of, scope=scope, cases=cases, text=prose(text))
         lines.append(f"{place}. {told}")
     return [say("fixes"), "\n".join(lines)]
+
+
+def _fixed_cases(view: View, fix: FixAdvice, say: Frame) -> str:
+    """The near cases that this fix resolved, as links; "" when none is among them."""
+    fixed = [case for case in _near(view) if fix.id in case.labels.fix and case_link(case.url)]
+    links = ", ".join(_linked(case) for case in fixed[:_CASES_OF_A_FIX])
+    return say("fix_cases", links=links) if links else ""
+
+
+def _linked(case: Neighbour) -> str:
+    link, name = case_link(case.url), code_span(case.id, 80)
+    return f"[{name}]({link})" if link else name
 
 
 def _cases(shown: list[Neighbour], say: Frame) -> list[str]:
@@ -128,19 +143,17 @@ def _cases(shown: list[Neighbour], say: Frame) -> list[str]:
         return []
     lines = [f"**{say('cases')}**", ""]
     for case in shown:
-        link = case_link(case.url)
-        name = code_span(case.id, 80)
-        entry = say("case", link=f"[{name}]({link})" if link else name, title=prose(case.title, 100))
+        entry = say("case", link=_linked(case), title=prose(case.title, 100))
         if case.resolution:
             entry += ". " + say("case_resolution", resolution=prose(case.resolution, 160))
         lines.append(f"- {entry}")
     return ["\n".join(lines)]
 
 
-def _other_cases(view: View) -> list[Neighbour]:
+def _near(view: View) -> list[Neighbour]:
     """The nearest cases without the report itself, which the corpus may hold."""
     own = view.triage.id.casefold()
-    return [case for case in view.triage.neighbours if case.id.casefold() != own][:_SHOWN_CASES]
+    return [case for case in view.triage.neighbours if case.id.casefold() != own]
 
 
 def _asked(view: View) -> list[MissingItem]:

@@ -118,6 +118,16 @@ def test_fixes_with_cases_behind_them_stand_alone_and_the_first_says_how_to_chec
     assert alone.count("no labelled case behind it yet") == 1
 
 
+def test_a_fix_links_to_the_near_cases_that_it_resolved() -> None:
+    case, fix = a_triage().neighbours[0], a_triage().advice.fixes[0]
+    solved = case.model_copy(update={"labels": case.labels.model_copy(update={"fix": [fix.id]})})
+    other = case.model_copy(update={"labels": case.labels.model_copy(update={"fix": ["other"]})})
+    linked = "[`horovod/horovod#1006`](https://redirect.github.com/horovod/horovod/issues/1006)"
+    assert f", as in {linked}. " in shown(a_triage(neighbours=[solved]))
+    assert "as in" not in shown(a_triage(neighbours=[other]))
+    assert f", as in {linked}. " in shown(a_triage(neighbours=[solved]), sections=["fixes"])
+
+
 def test_the_report_itself_is_no_similar_case() -> None:
     case = a_triage().neighbours[0]
     own = case.model_copy(update={"id": "Acme/Train#1", "title": "The very report"})
