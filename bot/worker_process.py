@@ -105,6 +105,14 @@ class WorkerProcess:
         pause = self._pause
         while True:
             started = time.monotonic()
+            code = await self._run()
+            pause = self._pause if time.monotonic() - started > _LASTED else min(2 * pause, _LONGEST_PAUSE)
+            log.error("worker process ended", code=code, again_in=pause)
+            await asyncio.sleep(pause)
+
+    async def _run(self) -> int | None:
+        """Start the process and wait for its end; its exit status, None when it could not be started."""
+        try:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable,
                 "-m",
@@ -115,10 +123,10 @@ class WorkerProcess:
                 limit=_LINE_LIMIT,
                 env=os.environ | {"DISTRIAGE_DATABASE_URL": self._url},
             )
-            code = await self._process.wait()
-            pause = self._pause if time.monotonic() - started > _LASTED else min(2 * pause, _LONGEST_PAUSE)
-            log.error("worker process ended", code=code, again_in=pause)
-            await asyncio.sleep(pause)
+        except OSError as error:
+            log.error("worker process not started", error=type(error).__name__)
+            return None
+        return await self._process.wait()
 
     async def _stop(self) -> None:
         process = self._process
