@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from knowledge.evidence import Reading
 from knowledge.evidence.lines import Kind
@@ -23,19 +23,21 @@ _ORDER: Mapping[Kind, int] = {
 
 @dataclass(frozen=True, slots=True)
 class ShownLines:
-    """Line number (1-based, 0 the title) to its text, in the order of the report."""
+    """Line number (1-based, 0 the title) to its text, in the order of the report; and which process printed it."""
 
     lines: Mapping[int, str]
+    ranks: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
-        """The lines with their numbers; gaps are marked."""
+        """The lines with their numbers, and the rank of the process where it is known; gaps are marked."""
         out: list[str] = []
         last = -1
         for number, text in self.lines.items():
             if number > last + 1 and out:
                 out.append("...")
-            out.append(f"{number}| {text}")
+            rank = f"[rank {self.ranks[number]}] " if number in self.ranks else ""
+            out.append(f"{number}| {rank}{text}")
             last = number
         return "\n".join(out)
 
@@ -50,9 +52,11 @@ def choose_lines(reading: Reading, limit: int) -> ShownLines:
     )
     chosen = {0: reading.report.title[:_LINE]}
     room = limit - len(chosen[0])
+    ranks = {line.number: line.rank for line in reading.lines if line.rank is not None}
     for _, number, text in ranked:
-        room -= len(text) + 6
+        room -= len(text) + (16 if number in ranks else 6)
         if room < 0:
             break
         chosen[number] = text
-    return ShownLines(dict(sorted(chosen.items())))
+    lines = dict(sorted(chosen.items()))
+    return ShownLines(lines, {number: ranks[number] for number in lines if number in ranks})

@@ -11,14 +11,20 @@ from pathlib import Path
 
 import pytest
 
+from bot.eval_answers import alone, fused
 from bot.llm import faults
 from bot.llm.adjudicator import adjudicator_request, read_verdict
+from bot.llm.budget import MemoryLedger
+from bot.llm.calls import Caller
 from bot.llm.config import LlmConfig
 from bot.llm.dialect import Dialect
 from bot.llm.openai_client import OpenAiClient
 from bot.llm.parse import find_object
 from bot.llm.reader import reader_request
+from bot.llm.real_clock import RealClock
 from bot.llm.replies import ReaderReply, check
+from bot.llm.reply_cache import NoCache
+from bot.llm.second_reader import SecondReader
 from knowledge.engine import Knowledge, triage
 from knowledge.taxonomy import load_taxonomy
 from tests.bot.llm.questions import REPORT, a_question, a_reading
@@ -116,3 +122,20 @@ def test_a_triage_with_transformers_serve_falls_back_to_the_local_answer(
 def test_transformers_serve_without_that_model_is_a_bad_request(hf: LlmConfig) -> None:
     with OpenAiClient(replace(hf, model="acme/another")) as client, pytest.raises(faults.Unavailable):
         client.complete(ASKED, SECONDS)
+
+
+def test_an_evaluation_with_llama_cpp_counts_what_it_took(llama: LlmConfig, knowledge: Knowledge) -> None:
+    """Random words rank at random; price and time are told all the same, and nothing made up comes out."""
+    config = replace(llama, duties=("adjudicator",), reason_mode="plain", max_output=800)
+    clock = RealClock()
+    with OpenAiClient(config) as client:
+        caller = Caller(config, client, NoCache(), MemoryLedger(), clock)
+        together = fused(REPORT, knowledge, SecondReader(config, caller, clock)).verdict
+        by_itself = alone(REPORT, knowledge, config, caller).verdict
+    for verdict in (together, by_itself):
+        assert verdict.usage is not None
+        assert verdict.usage.asked and verdict.usage.tokens_in > 500 and verdict.usage.seconds > 0
+        assert verdict.usage.cost > 0
+        assert verdict.usage.fabricated == 0
+    assert together.usage is not None and together.usage.used
+    assert sum(p for _, p in together.axes["symptom"].ranking) == pytest.approx(1, abs=0.001)

@@ -70,6 +70,14 @@ def test_the_request_shows_numbered_lines_and_a_valid_schema() -> None:
     jsonschema.validate(an_account(), request.schema)
 
 
+def test_lines_tell_which_process_printed_them_and_quote_without_that() -> None:
+    reading = a_reading()
+    request, shown = reader_request(reading, "t" * 16)
+    assert "5| [rank 3] Watchdog caught" in request.user
+    assert "6| [rank 0] torch.distributed" in request.user
+    assert "[rank" not in as_report(read(), reading, shown).body
+
+
 def test_a_secret_never_reaches_the_request() -> None:
     secret = "ghp_" + "aZ3bY4cX5dW6eV7fU8gT9hS0iR1jQ2kPzz11"
     request, _ = reader_request(

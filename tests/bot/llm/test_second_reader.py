@@ -126,7 +126,8 @@ def test_a_diagnostics_result_in_the_report_still_moves_the_causes(
     with second_reader(config) as reader:
         done = reader.triage(given, knowledge)
         apart = reader.triage(REPORT, knowledge, result=a_result())
-    assert done.triage.measured == triage(given, knowledge).measured != []
+    (told,), (locally,) = done.triage.measured, triage(given, knowledge).measured
+    assert told.partition("(")[0] == locally.partition("(")[0]
     assert apart.triage.measured == done.triage.measured
     assert apart.triage.cause == done.triage.cause
     assert done.triage.content_hash == given.content_hash
@@ -196,6 +197,39 @@ def test_both_duties_together_stay_below_the_bound(
         done = reader.triage(REPORT, knowledge)
     assert time.monotonic() - start < 4
     assert (done.note.used, done.note.fallback_reason) == (False, "timeout")
+
+
+def test_retries_and_pauses_come_out_of_the_one_time(
+    llm: FakeLlm, config: LlmConfig, knowledge: Knowledge
+) -> None:
+    """Each duty is refused once with a pause that fits, then answered slowly; the second one finds no time left."""
+    refused: set[str] = set()
+
+    def brain(body: Body) -> Answer:
+        if duty_of(body) not in refused:
+            refused.add(duty_of(body))
+            return Answer(status=429, headers={"Retry-After": "0.4"})
+        return replace(sensible(body), silent=0.5)
+
+    llm.brain = brain
+    with second_reader(replace(config, timeout=2.2)) as reader:
+        start = time.monotonic()
+        done = reader.triage(REPORT, knowledge)
+        assert time.monotonic() - start < 2.2 + 2
+    assert "reader" in done.note.duties
+    assert len(llm.requests) >= 3
+
+
+def test_a_pause_beyond_the_time_is_not_waited_for_by_either_duty(
+    llm: FakeLlm, config: LlmConfig, knowledge: Knowledge
+) -> None:
+    llm.brain = lambda body: Answer(status=429, headers={"Retry-After": "30"})
+    with second_reader(replace(config, timeout=20)) as reader:
+        start = time.monotonic()
+        done = reader.triage(REPORT, knowledge)
+        assert time.monotonic() - start < 4
+    assert [fault.reason for fault in done.course.faults] == ["rate_limited", "breaker_open"]
+    assert len(llm.requests) == 1
 
 
 def test_a_spent_budget_is_said(llm: FakeLlm, config: LlmConfig, knowledge: Knowledge) -> None:
