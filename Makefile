@@ -44,7 +44,7 @@ test-llm-server: $(TORCH)/.ready  ## a real OpenAI-compatible server with a tiny
 SETUPS_ENV = DISTRIAGE_TEST_SETUPS=1 DISTRIAGE_TORCH_PYTHON=$(CURDIR)/$(TORCH)/bin/python DISTRIAGE_PYSPY=$(CURDIR)/$(PYSPY)/bin
 
 test-setups: $(TORCH)/.ready $(PYSPY)/.ready  ## diagnostics on real broken set-ups (root; apt packages: docs/diagnostics.md)
-	$(SETUPS_ENV) $(TORCH)/bin/python -m pytest tests/setups --timeout=600
+	$(SETUPS_ENV) $(TORCH)/bin/python -m pytest tests/setups tests/knowledge/diagnostics/test_safety.py --timeout=600
 
 setups-table: $(TORCH)/.ready $(PYSPY)/.ready  ## the table of docs/diagnostics.md, and what the probes gain on the corpus
 	$(SETUPS_ENV) $(TORCH)/bin/python -m tests.setups.table

@@ -9,17 +9,15 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bot.cli_diagnose_output import Answered, as_document, show
 from knowledge.errors import InputError, UserError
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from knowledge.diagnostics import ProbeResult, Update
 
 Progress = Callable[[str, int, int], None]
 """Told (machine, probes done, probes in all)."""
@@ -32,15 +30,6 @@ FIND_PYTHON = (
     'exec "$p" -B - --events {arguments}; done; echo no Python of at least 3.8 >&2; exit 3'
 )
 PYTHONS = ('"${PYTHON:-python3}"', "python3", "python")
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """What one machine printed, or why it printed nothing."""
-
-    machine: str
-    text: str
-    error: str = ""
 
 
 def register(app: typer.Typer) -> None:
@@ -176,66 +165,3 @@ def _event(line: str) -> tuple[int, int] | None:
         return int(event["done"]), int(event["of"])
     except (ValueError, KeyError, TypeError):
         return None
-
-
-def as_document(results: Sequence[ProbeResult], moved: Update, answers: Sequence[Answered]) -> str:
-    """Results, findings and causes as one JSON text."""
-    document = {
-        "results": [result.model_dump(by_alias=True) for result in results],
-        "causes": dict(sorted(moved.posterior.items(), key=lambda item: -item[1])),
-        "findings": [
-            {"probe": one.probe, "outcome": one.outcome, "text": one.text, "who": list(one.who)}
-            for one in moved.findings
-        ],
-        "differences": [one.text for one in moved.differences],
-        "contradictions": list(moved.contradictions),
-        "silent": {one.machine: one.error for one in answers if one.error},
-    }
-    return json.dumps(document, indent=2)
-
-
-def show(
-    results: Sequence[ProbeResult], moved: Update, answers: Sequence[Answered], console: Console
-) -> None:
-    """Findings first, then every probe in a table, then the causes that they speak for."""
-    from rich.table import Table
-
-    for one in answers:
-        if one.error:
-            console.print(f"[red]{one.machine} did not answer:[/] ", end="")
-            console.print(one.error, markup=False)
-    if moved.findings:
-        console.print("[bold]Found[/]")
-        for finding in moved.findings:
-            where = f" ({', '.join(finding.who)})" if len(results) > 1 and finding.who else ""
-            console.print(f"  [red]●[/] {finding.text}{where}")
-    else:
-        console.print("[green]Nothing that the probes look for was found.[/]")
-    for line in [*moved.contradictions, *(one.text for one in moved.differences)]:
-        console.print("  [yellow]●[/] ", end="")
-        console.print(line, markup=False)
-    table = Table("probe", *(result.who for result in results), title="Probes", title_justify="left")
-    for row in rows(results):
-        table.add_row(*row)
-    console.print(table)
-    if moved.findings:
-        console.print("[bold]What they speak for[/] (among distributed faults at large)")
-        for cause, p in sorted(moved.posterior.items(), key=lambda item: -item[1])[:3]:
-            console.print(f"  {p:.2f}  {cause}")
-
-
-def rows(results: Sequence[ProbeResult]) -> list[list[str]]:
-    """A line for each probe that applied anywhere: its title and each machine's outcome."""
-    from knowledge.diagnostics import by_id
-
-    lines = []
-    for id, probe in by_id().items():
-        outcomes = [answer.outcome if (answer := result.answer(id)) else "" for result in results]
-        if all(outcome in ("", "not_applicable") for outcome in outcomes):
-            continue
-        marked = []
-        for outcome in outcomes:
-            known = probe.outcome(outcome)
-            marked.append(f"[red]{outcome}[/]" if known and known.finding else outcome)
-        lines.append([probe.title, *marked])
-    return lines

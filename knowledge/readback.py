@@ -19,6 +19,7 @@ from knowledge.diagnostics import (
 )
 from knowledge.diagnostics.compose import NO_LIMIT
 from knowledge.diagnostics.ranks import some_of
+from knowledge.diagnostics.update import in_words
 from knowledge.judging.axes import Judged
 from knowledge.judging.judge import Judgement
 from knowledge.taxonomy import Taxonomy
@@ -67,7 +68,7 @@ def _sentences(moved: Update, taxonomy: Taxonomy, blocks: int) -> tuple[str, ...
     steps = [_step(step, names, blocks) for step in moved.moves]
     told = {step.probe for step in moved.moves}
     rest = [f"{one.title}: {one.text}" for one in moved.findings if one.probe not in told]
-    said = [f"Contradiction: {_named(text, names)}" for text in moved.contradictions]
+    said = [f"Contradiction: {in_words(text, names)}" for text in moved.contradictions]
     said += [f"Differs: {one.text}" for one in moved.differences[:MOST_DIFFERENCES]]
     return (*steps[:FIRST_STEPS], *said, *steps[FIRST_STEPS:], *rest, *moved.notes)
 
@@ -77,12 +78,6 @@ def _step(step: Move, names: Mapping[str, str], blocks: int) -> str:
     where = f" on {some_of(step.who)}" if blocks > 1 and step.finding and step.who else ""
     change = f"{names.get(step.cause, step.cause)} {step.before:.0%} → {step.after:.0%}"
     return f"{step.title}{where} ({change}): {step.text}"
-
-
-def _named(text: str, names: Mapping[str, str]) -> str:
-    """The text with causes by their names instead of their ids, which stand in backticks."""
-    parts = text.split("`")
-    return "".join(names.get(part, part) if place % 2 else part for place, part in enumerate(parts))
 
 
 def answered(results: Collection[ProbeResult]) -> frozenset[str]:

@@ -23,6 +23,13 @@ class RankDifference:
     values: Mapping[str, tuple[str, ...]]
     """Value (shown form) to the names of the blocks with it."""
 
+    def renamed(self, names: Mapping[str, str]) -> RankDifference:
+        """The same with other names for the blocks."""
+        values = {
+            value: tuple(names.get(one, one) for one in blocks) for value, blocks in self.values.items()
+        }
+        return RankDifference(self.probe, self.fact, values)
+
     @property
     def text(self) -> str:
         """One line for a reader."""

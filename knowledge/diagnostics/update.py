@@ -179,3 +179,9 @@ def _contradictions(
                 f"The report's words pointed to `{before}`, and what was measured speaks for `{now}`."
             )
     return tuple(said[:5])
+
+
+def in_words(text: str, names: Mapping[str, str]) -> str:
+    """The text with names by their names instead of their ids, which stand in backticks."""
+    parts = text.split("`")
+    return "".join(names.get(part, part) if place % 2 else part for place, part in enumerate(parts))

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli_diagnose import find_python, machines, rows
+from bot.cli_diagnose import find_python, machines
+from bot.cli_diagnose_output import rows
 from knowledge.diagnostics import parse_result
 from knowledge.diagnostics.runtime.main import block, checksum
 from knowledge.errors import InputError

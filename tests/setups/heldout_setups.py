@@ -1,5 +1,5 @@
-"""Set-ups written after the likelihoods were fixed: nothing was changed for them (docs/diagnostics.md
-says what came out)."""
+"""Set-ups written after the likelihoods were fixed: none was changed for them (docs/diagnostics.md says what came
+out)."""
 
 from __future__ import annotations
 
