@@ -55,7 +55,7 @@ def worker(
 
 
 def doctor() -> None:
-    """Check settings, database, model and App credentials, and say what to mend."""
+    """Check settings, database, model, App credentials and Slack, and say what to mend."""
     from bot.doctor import examine
 
     findings = examine()

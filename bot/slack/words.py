@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 HELP = (
-    "*/triage* and the text of a failing job: what it is, why, and what resolved such cases.\n"
+    "*/triage* and what a failing job printed, or what it does in your words: what it is, why, and what "
+    "resolved such cases.\n"
     "*/triage* alone opens a box for longer logs and files. "
     "*/triage* with a link to a Slack file reads that file.\n"
     "On any message: _More actions_, then _Triage this message_.\n"
