@@ -5,16 +5,25 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from bot.db.connect import sync_pool
+from bot.db.migrate import upgrade
+from bot.db.store import PostgresStore
+from bot.github.records import IssueRef, RepoRef, TriageRecord
 from bot.llm.budget import EVERYWHERE, Ledger, MemoryLedger, within_budget
 from bot.llm.config import LlmConfig
 from bot.llm.faults import BudgetSpent, LedgerDown, ServerError
 from bot.llm.ledgers import FileLedger, PostgresLedger
 from bot.llm.values import ChatRequest, Tokens
+from knowledge.report import Report
+from knowledge.triage import SecondReading
+from tests.bot.fake_core import a_triage
 from tests.bot.service.databases import fresh_database, running_server
 
 DAY = "2026-01-31"
@@ -102,6 +111,40 @@ def test_processes_beside_each_other_do_not_overspend(tmp_path: Path) -> None:
     running = [subprocess.Popen(args, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     granted = [int(process.communicate()[0]) for process in running]
     assert sum(granted) == 10
+
+
+def test_threads_beside_each_other_do_not_overspend(ledger: Ledger) -> None:
+    """Of either budget, the day's and the repository's, in every ledger."""
+    limits = {EVERYWHERE: 1.0, "a/b": 0.5}
+    with ThreadPoolExecutor(6) as pool:
+        granted = list(pool.map(lambda _: ledger.reserve(DAY, limits, 0.125), range(12)))
+    assert sum(granted) == 4
+    assert ledger.spent(DAY, EVERYWHERE) == ledger.spent(DAY, "a/b") == pytest.approx(0.5)
+
+
+def test_what_a_triage_took_is_stored_with_it(server_url: str) -> None:
+    ref = IssueRef(7, RepoRef(11, "octo/train"), 1)
+    note = SecondReading(
+        used=True, duties=["reader"], model="m", tokens_in=1200, tokens_out=300, cost=0.0042, seconds=2.5
+    )
+    record = TriageRecord(
+        issue=ref,
+        input_hash="h",
+        triage=a_triage(Report("octo/train#1", "Hang", "It hangs."), second_reading=note),
+        mode="comment",
+        outcome="written",
+        reason="new",
+        would_post="text",
+        would_label=(),
+        at=datetime(2026, 11, 21, 12, 0, tzinfo=UTC),
+        title="Hang",
+    )
+    with fresh_database(server_url) as url:
+        upgrade(url)
+        with sync_pool(url, 2) as pool:
+            PostgresStore(pool).save_triage(record)
+            found = PostgresStore(pool).last_triage(ref)
+    assert found is not None and found.triage.second_reading == note
 
 
 def test_a_ledger_that_cannot_be_opened_means_that_nothing_is_spent(tmp_path: Path) -> None:
