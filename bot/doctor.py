@@ -11,6 +11,9 @@ from bot.db.migrate import pending
 from bot.settings import Settings, load_settings
 from knowledge.errors import UserError
 
+NEEDED = {"issues": "write", "metadata": "read", "contents": "read"}
+"""The App's permissions; docs/github-app-manifest.json asks for the same."""
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -38,6 +41,11 @@ def examine() -> list[Finding]:
     ):
         findings.extend(_checked(subject, check, settings))
     return findings
+
+
+def github_findings(settings: Settings) -> list[Finding]:
+    """What there is to say of the GitHub App's settings, sign-in and permissions."""
+    return _checked("github", _github, settings)
 
 
 def _checked(
@@ -96,6 +104,7 @@ def _github_answers(settings: Settings) -> Iterator[Finding]:
     try:
         app = make_app(settings)
         installations = app.installations() if app is not None else []
+        permissions = app.permissions() if app is not None else {}
     except GitHubError as error:
         yield Finding(
             "broken",
@@ -105,3 +114,25 @@ def _github_answers(settings: Settings) -> Iterator[Finding]:
         )
         return
     yield Finding("ok", "github", f"the App signs in; {len(installations)} installations")
+    yield from _permissions(permissions)
+
+
+def _permissions(given: dict[str, str]) -> Iterator[Finding]:
+    lacking = [
+        f"{name}: {level}" for name, level in NEEDED.items() if given.get(name) not in (level, "write")
+    ]
+    if lacking:
+        yield Finding(
+            "broken",
+            "github",
+            f"the App lacks permissions ({', '.join(lacking)})",
+            "Grant them on the App's page under Permissions & events; each installation then has to accept.",
+        )
+    more = sorted(f"{n}: {level}" for n, level in given.items() if n not in NEEDED)
+    if more:
+        yield Finding(
+            "missing",
+            "github",
+            f"the App has permissions that it does not need ({', '.join(more)})",
+            "Take them away on the App's page: it asks for issues, metadata and contents, nothing else.",
+        )

@@ -1,6 +1,6 @@
 """Every setting: the environment with the prefix DISTRIAGE_, checked when it is read.
 
-docs/operating.md lists them all; tests/bot/service/test_settings.py keeps that list complete.
+docs/operating.md lists them all; tests/bot/service/test_operating.py keeps that list complete.
 """
 
 from __future__ import annotations
@@ -198,10 +198,10 @@ class Settings(BaseSettings):
                 ) from error
         else:
             return None
-        if "PRIVATE KEY-----" not in text:
+        if not _is_private_key(text):
             raise SettingsError(
                 "The GitHub App's private key is not a PEM key.",
-                "Use the .pem file downloaded from the App's page, with its BEGIN and END lines.",
+                "Use the .pem file downloaded from the App's page, whole, with its BEGIN and END lines.",
             )
         return text
 
@@ -220,6 +220,17 @@ class Settings(BaseSettings):
         """Names of all variables that the GitHub App still needs."""
         webhook = [] if self.webhook_secrets else ["DISTRIAGE_GITHUB_WEBHOOK_SECRET"]
         return webhook + self.missing_github_app
+
+
+def _is_private_key(text: str) -> bool:
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    try:
+        load_pem_private_key(text.encode(), password=None)
+    except (ValueError, TypeError):
+        # TypeError: it is locked by a pass phrase, which GitHub's are not.
+        return False
+    return True
 
 
 def load_settings() -> Settings:

@@ -47,6 +47,11 @@ class App(GitHubApp):
         """The bot's login, "slug[bot]", asked once; a wrong key raises `GitHubError` with status 401."""
         return f"{self._caller.call('GET', '/app')['slug']}[bot]"
 
+    def permissions(self) -> dict[str, str]:
+        """What the App may do in repositories, by name ("issues": "write")."""
+        found = self._caller.call("GET", "/app").get("permissions") or {}
+        return {str(name): str(level) for name, level in found.items()}
+
     def installation(self, installation_id: int) -> GitHub:
         """The view of one installation."""
         login = self.login

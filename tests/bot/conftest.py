@@ -27,6 +27,12 @@ def _served() -> Iterator[tuple[FakeGitHub, str]]:
 
 
 @pytest.fixture
+def fake_url(_served: tuple[FakeGitHub, str]) -> str:
+    """The root of the fake GitHub's API."""
+    return _served[1]
+
+
+@pytest.fixture
 def world(_served: tuple[FakeGitHub, str]) -> World:
     """A repository acme/train that wants comments and labels, an App, a store, a still clock."""
     fake, url = _served

@@ -128,6 +128,7 @@ class FakeGitHub:
         self.repos: dict[str, FakeRepo] = {}
         self.installations: dict[int, dict[str, Any]] = {1: {"id": 1, "account": user("acme")}}
         self.tokens: dict[str, int] = {}
+        self.permissions = {"issues": "write", "metadata": "read", "contents": "read"}
         self.deliveries: list[dict[str, Any]] = []
         self.faults: FaultPlan | None = None
         self.latency = 0.0
@@ -296,7 +297,7 @@ class _Api:
         return self.state.find_comment(self._repo(request), request.path_params["id"])
 
     def app(self, request: Request, _: Any) -> Response:
-        return JSONResponse({"id": APP_ID, "slug": SLUG})
+        return JSONResponse({"id": APP_ID, "slug": SLUG, "permissions": self.state.permissions})
 
     def installations(self, request: Request, _: Any) -> Response:
         return _page(request, list(self.state.installations.values()))

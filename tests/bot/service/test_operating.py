@@ -29,12 +29,13 @@ from bot.metrics import GAUGES, Metrics
 from bot.settings import PREFIX, Settings, load_settings
 from bot.web.app import make_app
 from knowledge.errors import SettingsError, UserError
+from tests.bot.fake_github import FakeGitHub
 from tests.bot.service.conftest import OpenService
 from tests.bot.service.test_store import a_record
 
 DOCS = (Path(__file__).parents[3] / "docs" / "operating.md").read_text(encoding="utf-8")
 LLM_DOCS = (Path(__file__).parents[3] / "docs" / "llm.md").read_text(encoding="utf-8")
-PEM = "-----BEGIN RSA PRIVATE KEY-----\nx\n-----END RSA PRIVATE KEY-----\n"
+PEM = FakeGitHub().private_key
 
 
 def service_cli() -> typer.Typer:
@@ -108,9 +109,10 @@ def test_the_private_key_comes_from_text_or_file(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("DISTRIAGE_GITHUB_PRIVATE_KEY_FILE", str(file))
     with pytest.raises(SettingsError, match="cannot be read"):
         load_settings().read_private_key()
-    file.write_text("no key")
-    with pytest.raises(SettingsError, match="not a PEM key"):
-        load_settings().read_private_key()
+    for text in ("no key", "-----BEGIN RSA PRIVATE KEY-----\nx\n-----END RSA PRIVATE KEY-----\n", PEM[:-80]):
+        file.write_text(text)
+        with pytest.raises(SettingsError, match="not a PEM key"):
+            load_settings().read_private_key()
     file.write_text(PEM)
     assert load_settings().read_private_key() == PEM
 

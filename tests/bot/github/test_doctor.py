@@ -1,0 +1,70 @@
+"""`bot doctor` on the GitHub App: what is missing or wrong, each with what to do about it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from bot.doctor import NEEDED, Finding, github_findings
+from bot.settings import Settings
+from tests.bot.fake_github import APP_ID
+from tests.bot.world import World
+
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+def examined(world: World, url: str, **more: Any) -> list[Finding]:
+    values: dict[str, Any] = {
+        "github_webhook_secret": SecretStr("s"),
+        "github_app_id": APP_ID,
+        "github_private_key": SecretStr(world.fake.private_key),
+        "github_api_url": url,
+        **more,
+    }
+    return github_findings(Settings(**values))
+
+
+def test_an_app_that_signs_in_with_its_permissions_is_fine(world: World, fake_url: str) -> None:
+    assert [f.state for f in examined(world, fake_url)] == ["ok"]
+
+
+def test_permissions_are_those_of_the_manifest_no_fewer_and_no_more(world: World, fake_url: str) -> None:
+    manifest = json.loads((DOCS / "github-app-manifest.json").read_text("utf-8"))
+    assert manifest["default_permissions"] == NEEDED
+    world.fake.permissions = {"issues": "read", "metadata": "read", "administration": "write"}
+    _, lacking, more = examined(world, fake_url)
+    assert (lacking.state, lacking.text) == (
+        "broken",
+        "the App lacks permissions (issues: write, contents: read)",
+    )
+    assert "administration: write" in more.text
+
+
+@pytest.mark.parametrize(
+    ("wrong", "text"),
+    [
+        ({"github_app_id": 1}, "cannot sign in (HTTP 401)"),
+        ({"url": "http://127.0.0.1:1"}, "cannot sign in (HTTP none)"),
+        ({"github_private_key": SecretStr("-----BEGIN RSA PRIVATE KEY-----")}, "not a PEM key"),
+    ],
+)
+def test_what_is_wrong_is_told_with_a_remedy(
+    world: World, fake_url: str, wrong: dict[str, Any], text: str
+) -> None:
+    [finding] = examined(world, **{"url": fake_url, **wrong})
+    assert finding.state == "broken"
+    assert text in finding.text
+    assert finding.remedy
+
+
+def test_without_an_app_every_lacking_setting_is_named() -> None:
+    found = github_findings(Settings())
+    assert {f.state for f in found} == {"missing"}
+    assert [f.text.split()[0] for f in found][:2] == [
+        "DISTRIAGE_GITHUB_WEBHOOK_SECRET",
+        "DISTRIAGE_GITHUB_APP_ID",
+    ]
