@@ -1,5 +1,6 @@
 """These tests break real set-ups (root, namespaces, apt packages): `make test-setups` runs them, `make
-test` does not. Where CI is set, a set-up that cannot be made is a failure."""
+test` does not. Where CI is set, a set-up that cannot be made is a failure, unless it wants control groups of version 1,
+which no package brings."""
 
 from __future__ import annotations
 
@@ -15,6 +16,6 @@ collect_ignore_glob = [] if os.environ.get("DISTRIAGE_TEST_SETUPS") else ["test_
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, Any, Any]:
     report = yield
-    if os.environ.get("CI") and report.skipped:
+    if os.environ.get("CI") and report.skipped and "cgroup-memory" not in str(report.longrepr):
         report.outcome = "failed"
     return report
