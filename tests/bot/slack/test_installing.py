@@ -181,8 +181,10 @@ def test_uninstalling_deletes_what_still_waits(opened: OpenService, fake: FakeSl
             at = datetime.fromtimestamp(b.clock.now().timestamp(), UTC)
             assert b.ports.store.uninstall("T1", at)
             async with b.worker():
-                assert await b.settled() == []
-            assert fake.private == []
+                await b.command("somebody elsewhere", team_id="T2")
+                (other,) = await b.settled()
+            assert other.payload["workspace"] == "T2"
+            assert "nobody has read" not in str(fake.private)
 
     asyncio.run(go())
 
