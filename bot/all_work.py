@@ -7,7 +7,7 @@ from dataclasses import replace
 from bot.core import NamedCore
 from bot.github_work import ENGINE, make_app, work_of
 from bot.llm.metrics import LlmMetrics
-from bot.llm.service_core import with_second_reader
+from bot.llm.service_core import TwoReaders, with_second_reader
 from bot.service import Service, Work
 from bot.slack.compose import slack_ports
 from bot.slack.handler import slack_handler
@@ -19,8 +19,14 @@ def all_work(service: Service) -> Work:
     """Handlers and chores by the settings; the engine runs in processes of its own."""
     local = TriagePool(ENGINE, service.settings.triage_processes)
     source = with_second_reader(local, service.settings, LlmMetrics(service.metrics.work))
-    work = replace(work_of(service, make_app(service.settings), source, local), state=local.state)
-    return with_slack(service, work, source)
+
+    def close() -> None:
+        local.close()
+        if isinstance(source, TwoReaders):
+            source.close()
+
+    work = work_of(service, make_app(service.settings), source, local)
+    return with_slack(service, replace(work, state=local.state, close=close), source)
 
 
 def with_slack(service: Service, work: Work, source: CanTriage) -> Work:

@@ -21,7 +21,7 @@ from bot.jobs.retry import TryLater
 from bot.jobs.runner import Ended, Handler
 from bot.service import Service, Work
 from bot.settings import Settings
-from bot.triage_process import CanTriage, TriagePool
+from bot.triage_process import CanTriage
 from knowledge.taxonomy import load_taxonomy
 
 log = structlog.get_logger(__name__)
@@ -39,16 +39,10 @@ def make_app(settings: Settings) -> App | None:
     return App(settings.github_app_id, key, settings.github_api_url)
 
 
-def github_work(service: Service) -> Work:
-    """The work of a production worker: the App of the settings, the engine in processes of its own."""
-    source = TriagePool(ENGINE, service.settings.triage_processes)
-    return work_of(service, make_app(service.settings), source)
-
-
 def work_of(
     service: Service, app: GitHubApp | None, source: CanTriage, local: CanTriage | None = None
 ) -> Work:
-    """The same with another GitHub or core; `local` asks no second reader, where `source` does."""
+    """The work over that GitHub (None: no credentials) and core; `local` asks no second reader, where `source` does."""
     core = NamedCore(source, load_taxonomy(), local)
     ports = Ports(app=app, store=PostgresStore(service.threads), clock=SystemClock(), core=core)
 

@@ -49,6 +49,8 @@ class Work:
     wait: Callable[[int], float] = backoff
     state: Callable[[], CoreState] = lambda: "ready"
     """Whether the engine has loaded."""
+    close: Callable[[], None] = lambda: None
+    """Ends what works for it in processes of their own."""
 
 
 @asynccontextmanager

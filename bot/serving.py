@@ -103,6 +103,7 @@ async def _worker(
             beside = asyncio.ensure_future(attend(service, todo, running.cancel))
         log.info("working", concurrency=options.concurrency)
         await asyncio.gather(running, return_exceptions=True)
+        todo.close()
         if beside is not None:
             beside.cancel()
         if not running.cancelled() and (error := running.exception()) is not None:

@@ -52,6 +52,7 @@ class TriagePool:
     """`size` processes that load while others go on; `factory` ("module:function") makes the core in them."""
 
     def __init__(self, factory: str, size: int = 1, timeout: float = TIMEOUT) -> None:
+        self._closed = False
         self._free: queue.LifoQueue[_Child] = queue.LifoQueue()
         self._children = [_Child(factory, timeout) for _ in range(size)]
         for child in self._children:
@@ -61,6 +62,8 @@ class TriagePool:
     def triage(self, report: Report) -> Triage:
         """The triage of one report; waits for a free process. Raises `CoreFailed`."""
         with self._one() as child:
+            if self._closed:
+                raise CoreFailed("the triage processes have been ended")
             return child.triage(report)
 
     def state(self) -> CoreState:
@@ -69,7 +72,8 @@ class TriagePool:
         return "ready" if "ready" in states else "loading" if "loading" in states else "failed"
 
     def close(self) -> None:
-        """End the processes; a triage that runs fails with `CoreFailed`."""
+        """End the processes; a triage that runs, and every later one, fails with `CoreFailed`."""
+        self._closed = True
         for child in self._children:
             child.close()
 

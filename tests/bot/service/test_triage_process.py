@@ -39,6 +39,11 @@ def broken_core() -> OddCore:
     raise RuntimeError("no model")
 
 
+def slow_core() -> OddCore:
+    time.sleep(60)
+    return OddCore()
+
+
 @pytest.fixture
 def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[TriagePool]:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[3]))
@@ -90,6 +95,16 @@ def test_the_pool_says_whether_its_core_has_loaded(pool: TriagePool, monkeypatch
         broken.triage(Report("x", "fine", ""))
     assert broken.state() == "failed"
     broken.close()
+
+
+def test_closing_ends_a_process_that_still_loads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[3]))
+    pool = TriagePool(f"{__name__}:slow_core")
+    [child] = [c for c in psutil.Process().children() if "slow_core" in " ".join(c.cmdline())]
+    pool.close()
+    assert not child.is_running()
+    with pytest.raises(CoreFailed, match="have been ended"):
+        pool.triage(Report("x", "fine", ""))
 
 
 def test_a_signal_to_the_group_leaves_a_triage_alone(pool: TriagePool) -> None:
