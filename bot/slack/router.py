@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
-from urllib.parse import parse_qsl
 
 import psycopg
 import structlog
@@ -16,25 +13,24 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 from starlette.background import BackgroundTask
 
-from bot.db.clean import clean_json, clean_text
 from bot.jobs.queue import Accepted, NewDelivery
 from bot.metrics import Metrics
 from bot.slack import words
-from bot.slack.decisions import Answer, Decision, Open, Queue, say
-from bot.slack.inbound import Unreadable, command, event
-from bot.slack.interactions import errors, interaction
+from bot.slack.bodies import decide_command, decide_event, decide_interaction
+from bot.slack.decisions import Answer, Decision, Open, Queue, Seal, say
+from bot.slack.inbound import Unreadable
+from bot.slack.interactions import errors
 from bot.slack.opening import open_modal, say_now
 from bot.slack.ports import SlackPorts
 from bot.slack.signature import signed
-from bot.web.body import Malformed, TooLarge, json_object, read_body
+from bot.web.body import Malformed, TooLarge, read_body
 
 log = structlog.get_logger(__name__)
 
 _THREAD_ABOVE = 32_768
 """Bytes of a body above which parsing and redacting leave the event loop."""
-_FIELDS = 100
 
-Decide = Callable[[bytes, SlackPorts, float], Decision]
+Decide = Callable[[bytes, Seal, float], Decision]
 Done = tuple[str, Response]
 
 
@@ -62,9 +58,9 @@ def slack_router(web: SlackWeb) -> APIRouter:
 
         router.add_api_route(path, receive, methods=["POST"], response_model=None)
 
-    route("/slack/commands", _decide_command, "command")
-    route("/slack/interactions", _decide_interaction, "interaction")
-    route("/slack/events", _decide_event, "event")
+    route("/slack/commands", decide_command, "command")
+    route("/slack/interactions", decide_interaction, "interaction")
+    route("/slack/events", decide_event, "event")
     return router
 
 
@@ -86,9 +82,9 @@ async def _receive(request: Request, web: SlackWeb, decide: Decide, kind: str) -
         return _bare("bad_signature", 401)
     try:
         if len(body) > _THREAD_ABOVE:
-            decision = await asyncio.to_thread(decide, body, web.ports, now)
+            decision = await asyncio.to_thread(decide, body, web.ports.vault, now)
         else:
-            decision = decide(body, web.ports, now)
+            decision = decide(body, web.ports.vault, now)
     except (Unreadable, Malformed):
         return _bare("malformed", 400)
     try:
@@ -142,36 +138,6 @@ def _refusal(refused: Queue, web: SlackWeb, kind: str, wait: float) -> Response:
     task = refused.task
     to = Open("paste", task.workspace, "", task.user, task.channel, task.reply)
     return Response(background=BackgroundTask(say_now, to, web.ports, text))
-
-
-def _decide_command(body: bytes, ports: SlackPorts, now: float) -> Decision:
-    return command(_form(body), ports.vault, now)
-
-
-def _decide_interaction(body: bytes, ports: SlackPorts, now: float) -> Decision:
-    try:
-        payload: Any = clean_json(json.loads(_form(body).get("payload", ""))).obj
-    except (ValueError, RecursionError) as error:
-        raise Unreadable from error
-    if not isinstance(payload, dict):
-        raise Unreadable
-    return interaction(payload, ports.vault, now)
-
-
-def _decide_event(body: bytes, ports: SlackPorts, now: float) -> Decision:
-    try:
-        payload: dict[str, Any] = clean_json(json_object(body, "application/json")).obj
-    except RecursionError as error:
-        raise Unreadable from error
-    return event(payload, now)
-
-
-def _form(body: bytes) -> dict[str, str]:
-    try:
-        fields = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_FIELDS)
-    except ValueError as error:
-        raise Unreadable from error
-    return {name: clean_text(value) for name, value in fields}
 
 
 def _only(request: Request, name: str) -> bytes | None:
