@@ -75,8 +75,12 @@ def _sentences(moved: Update, taxonomy: Taxonomy, blocks: int) -> tuple[str, ...
 
 def _step(step: Move, names: Mapping[str, str], blocks: int) -> str:
     """What a probe found, on which ranks where there are several, and what that did to a cause."""
-    where = f" on {some_of(step.who)}" if blocks > 1 and step.finding and step.who else ""
-    change = f"{names.get(step.cause, step.cause)} {step.before:.0%} → {step.after:.0%}"
+    where = (
+        f" on {some_of(sorted(step.who, key=lambda name: (len(name), name)))}"
+        if blocks > 1 and step.finding and step.who
+        else ""
+    )
+    change = f"{names.get(step.cause, step.cause)} from {step.before:.0%} to {step.after:.0%}"
     return f"{step.title}{where} ({change}): {step.text}"
 
 

@@ -16,6 +16,8 @@ TELLING = 0.02
 """Moves below two points of probability are not worth a line."""
 DECISIVE = 2.3
 """Log of 10: from here on an outcome is called strong."""
+AGREES = 3.0
+"""A finding that is seen this often more with a cause does not contradict another that points to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +139,14 @@ def _strongest(seen: Sequence[_Seen]) -> list[_Seen]:
 def _move(
     one: _Seen, counted: Sequence[_Seen], cause_p: Mapping[str, float], after: Mapping[str, float]
 ) -> Move | None:
-    """What this outcome did given all the others: leave it out, and see which cause changes most."""
+    """What this outcome did given all the others: leave it out, and see which cause changes most; of a finding,
+    which it speaks for."""
     without = posterior(cause_p, [other.ratios for other in counted if other is not one])
-    cause = max(after, key=lambda id: (abs(after[id] - without[id]), after[id]), default=None)
-    if cause is None or abs(after[cause] - without[cause]) < TELLING:
+    change = {id: after[id] - without[id] for id in after}
+    if not one.outcome.finding:
+        change = {id: abs(by) for id, by in change.items()}
+    cause = max(after, key=lambda id: (change[id], after[id]), default=None)
+    if cause is None or change[cause] < TELLING:
         return None
     return Move(
         one.probe.id,
@@ -167,10 +173,11 @@ def _contradictions(
     pairs = list(strong.items())
     for place, (cause, one) in enumerate(pairs):
         for other_cause, other in pairs[place + 1 :]:
-            said.append(
-                f"{one.probe.title} points to `{cause}`, {other.probe.title.lower()} to `{other_cause}`: "
-                "there may be two faults."
-            )
+            if max(one.ratios[other_cause], other.ratios[cause]) < AGREES:
+                said.append(
+                    f"{one.probe.title} points to `{cause}`, {_inside(other.probe.title)} to `{other_cause}`: "
+                    "there may be two faults."
+                )
     if cause_p and after:
         before = max(cause_p, key=cause_p.__getitem__)
         now = max(after, key=after.__getitem__)
@@ -179,6 +186,12 @@ def _contradictions(
                 f"The report's words pointed to `{before}`, and what was measured speaks for `{now}`."
             )
     return tuple(said[:5])
+
+
+def _inside(title: str) -> str:
+    """A title as it stands inside a sentence."""
+    word = title.split()[0]
+    return title if word[1:] != word[1:].lower() else title[0].lower() + title[1:]
 
 
 def in_words(text: str, names: Mapping[str, str]) -> str:

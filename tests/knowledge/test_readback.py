@@ -49,7 +49,7 @@ def test_the_cause_moves_and_the_sentence_says_from_where_to_where(knowledge: Kn
     assert now["resource_limits"] > 5 * was["resource_limits"]
     name = next(one.name for one in knowledge.taxonomy.on_axis("cause") if one.id == "resource_limits")
     assert after.measured[0].startswith(f"Shared memory ({name} ")
-    assert f"→ {now['resource_limits']:.0%}" in after.measured[0]
+    assert f" to {now['resource_limits']:.0%})" in after.measured[0]
 
 
 def test_fixes_of_the_cause_that_rose_come_first(knowledge: Knowledge) -> None:
@@ -63,6 +63,17 @@ def test_of_several_ranks_those_that_found_it_are_named(knowledge: Knowledge) ->
     assert "Shared memory on rank 1 (" in triage_with_result(REPORT, blocks, knowledge).measured[0]
 
 
+def test_a_finding_is_told_by_the_cause_that_it_speaks_for(knowledge: Knowledge) -> None:
+    """An all-reduce that fails for want of the interface speaks for the network; it is no second fault."""
+    found = pasted(0, ("interface_choice", "no_such_interface"), ("gloo_world", "fails"))
+    said = triage_with_result(REPORT, found, knowledge).measured
+    assert any(
+        text.startswith("A Gloo all-reduce between all ranks (Network between the machines from")
+        for text in said
+    )
+    assert not any("two faults" in text for text in said)
+
+
 def test_what_differs_between_ranks_is_told(knowledge: Knowledge) -> None:
     blocks = "".join(pasted(rank, ("lengths", "counted"), batches=6 - 2 * rank) for rank in (0, 1))
     said = triage_with_result(REPORT, blocks, knowledge).measured
@@ -70,7 +81,7 @@ def test_what_differs_between_ranks_is_told(knowledge: Knowledge) -> None:
 
 
 def test_a_contradiction_names_its_causes_in_words(knowledge: Knowledge) -> None:
-    blocks = pasted(0, ("rendezvous_env", "rank_beyond_world"), ("master_resolves", "unresolvable"))
+    blocks = pasted(0, ("rendezvous_env", "rank_beyond_world"), ("shm_size", "tiny"))
     (said,) = [
         text for text in triage_with_result(REPORT, blocks, knowledge).measured if "Contradiction" in text
     ]
