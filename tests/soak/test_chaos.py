@@ -156,7 +156,9 @@ def test_every_issue_ends_with_one_comment_that_fits_its_last_text(
     ]
     assert stale == []
     with psycopg.connect(database) as connection:
-        states: dict[str, int] = dict(connection.execute("SELECT state, count(*) FROM deliveries GROUP BY state").fetchall())
+        states: dict[str, int] = dict(
+            connection.execute("SELECT state, count(*) FROM deliveries GROUP BY state").fetchall()
+        )
     assert set(states) <= {"done", "superseded"}, states
     assert sum(states.values()) == len({delivery for delivery, _ in traffic.calls})
     assert kills == KILLS
