@@ -9,6 +9,7 @@ import json
 import os
 import platform
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -51,6 +52,12 @@ def own_folder() -> str:
     place = os.path.join(base if os.access(base, os.W_OK) else os.getcwd(), name)
     os.mkdir(place, 0o700)
     return place
+
+
+def leave(number: int, frame: object) -> None:
+    """Told to end (a scheduler, a lost connection): remove the folder on the way out."""
+    del frame
+    sys.exit(128 + number)
 
 
 def host_label(job: Job) -> str:
@@ -98,6 +105,8 @@ def main(argv: Sequence[str], tasks: Sequence[Task], script: str, budget_s: floa
         return 0
     sys.dont_write_bytecode = True
     started = time.time()
+    for end in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(end, leave)
     tmp = own_folder()
     try:
         job = Job(dict(os.environ), options, tmp)

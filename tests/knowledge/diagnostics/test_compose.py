@@ -6,6 +6,7 @@ import ast
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -154,3 +155,19 @@ def test_the_list_option_runs_nothing(tmp_path: Path) -> None:
     file.write_text(script_of([by_id()["clock"]]), encoding="utf-8")
     done = subprocess.run([sys.executable, str(file), "--list"], capture_output=True, text=True)
     assert done.stdout == "clock\n"
+
+
+def test_told_to_end_it_leaves_nothing_behind(tmp_path: Path) -> None:
+    file, tmp = tmp_path / "diagnose.sh", tmp_path / "tmp"
+    file.write_text(script_of([by_id()["rehearsal"]]), encoding="utf-8")
+    tmp.mkdir()
+    job = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29877", "RANK": "0", "WORLD_SIZE": "2"}
+    env = {"PATH": "/usr/bin:/bin", "TMPDIR": str(tmp), "PYTHON": sys.executable, **job}
+    child = subprocess.Popen(["sh", str(file)], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until = time.monotonic() + 20
+    while not list(tmp.iterdir()) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert list(tmp.iterdir())
+    child.terminate()
+    assert child.wait(10) == 143
+    assert list(tmp.iterdir()) == []
