@@ -55,8 +55,15 @@ async def run_worker(
             # It also ends by itself when its heartbeat or its listener fails.
             await asyncio.sleep(options.poll)
     finally:
-        rescuer.cancel()
-        await asyncio.gather(rescuer, return_exceptions=True)
+        await end(rescuer)
+
+
+async def end(task: asyncio.Task[None]) -> None:
+    """Cancel a task until it has ended: a database call that is just beginning may swallow one cancel."""
+    while not task.done():
+        task.cancel()
+        await asyncio.wait({task}, timeout=0.5)
+    await asyncio.gather(task, return_exceptions=True)
 
 
 async def _work(queue: App, runner: Runner, chores: Mapping[str, Chore], options: WorkerOptions) -> None:
