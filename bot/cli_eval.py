@@ -55,7 +55,7 @@ def eval_command(
     splits: Annotated[
         Splits, typer.Option(help="Folds; leave one framework out; or each repository's latest cases.")
     ] = "cv",
-    folds: Annotated[int, typer.Option(min=2, max=50, help="Folds of the cross-validation.")] = 10,
+    folds: Annotated[int, typer.Option(min=2, max=50, help="Folds of the cross-validation.")] = 5,
     report: Annotated[
         Path | None, typer.Option(help="Write the HTML report and all predictions here.")
     ] = None,

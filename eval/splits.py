@@ -13,7 +13,7 @@ from knowledge.errors import UserError
 from knowledge.judging.axes import labels_of
 
 Split = Literal["cv", "framework", "time"]
-FOLDS = 10
+FOLDS = 5
 LATEST = 0.3
 """Share of a repository's scored cases that counts as its future in the split by time."""
 LEAST = 5

@@ -8,9 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from knowledge.judging.features import CUE_BUCKETS, FORM_BUCKETS, WORD_BUCKETS, Features, Floats, Sparse
+from knowledge.judging.features import CUE_BUCKETS, WORD_BUCKETS, Features
+from knowledge.judging.form import BUCKETS as FORM_BUCKETS
+from knowledge.judging.hashing import Floats, Sparse
 
-SPARSE: Mapping[str, int] = {"words": WORD_BUCKETS, "cues": CUE_BUCKETS, "form": FORM_BUCKETS}
+FORM = ("title", "text", "lines")
+SPARSE: Mapping[str, int] = {
+    "words": WORD_BUCKETS,
+    "cues": CUE_BUCKETS,
+    **dict.fromkeys(FORM, FORM_BUCKETS),
+}
 """Hashed blocks and their number of buckets."""
 Gram = npt.NDArray[np.float64]
 RARE = 3

@@ -1,36 +1,22 @@
-"""A reading as numbers: hashed words, hashed cues and signatures, and two sentence vectors."""
+"""A reading as numbers: hashed words, cues, signatures and form, and two sentence vectors."""
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations, pairwise
-
-import numpy as np
-import numpy.typing as npt
+from itertools import combinations
 
 from embeddings.encoder import Encoder
-from embeddings.tokens import tokens
 from knowledge.evidence import Reading
 from knowledge.evidence.lines import Kind
+from knowledge.judging import form
 from knowledge.judging.cues import find_cues
-
-Floats = npt.NDArray[np.float32]
+from knowledge.judging.hashing import Floats, Sparse, hashed, ngram_weights
 
 WORD_BUCKETS = 1 << 15
 CUE_BUCKETS = 1 << 13
-FORM_BUCKETS = 1 << 14
 MAX_EMBEDDED = 700
 """Characters of a view that are embedded: about 170 tokens; what decides stands in the first sentences."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sparse:
-    """Weights of hashed features: `index` int32 (k,) ascending, `weight` float32 (k,)."""
-
-    index: npt.NDArray[np.int32]
-    weight: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +27,10 @@ class Features:
     """The account: title, decisive lines, prose, a little of the rest."""
     cues: Sparse
     """Cues, pairs of cues, signatures and what these speak for, framework and launcher."""
-    form: Sparse
-    """The post as it stands, template and all: it tells a fault from a wish or a question."""
+    title: Sparse
+    text: Sparse
+    lines: Sparse
+    """These three: the post as it stands (knowledge/judging/form.py), for the type alone."""
     vectors: Floats
     """Float32 (2 x dims): title with prose; title with decisive lines. Each half has unit length."""
 
@@ -59,14 +47,21 @@ def featurise(readings: Sequence[Reading], encoder: Encoder) -> list[Features]:
     vectors = encoder.encode([view for reading in readings for view in views(reading)])
     pairs = vectors.reshape(len(readings), 2 * encoder.dims)
     return [
-        Features(_words(reading), _cues(reading), _form(reading), pair)
+        Features(
+            _words(reading),
+            _cues(reading),
+            form.title_block(reading.report),
+            form.text_block(reading.report),
+            form.lines_block(reading.report),
+            pair,
+        )
         for reading, pair in zip(readings, pairs, strict=True)
     ]
 
 
 def _words(reading: Reading) -> Sparse:
     decisive = [d for d in reading.decisive if not d.in_title]
-    return _hash_ngrams(
+    weights = ngram_weights(
         [
             (1.5, reading.report.title),
             (1.3, "\n".join(d.text for d in decisive[:5])),
@@ -75,9 +70,9 @@ def _words(reading: Reading) -> Sparse:
             (0.3, reading.text_of(Kind.COMMAND, Kind.ENVIRONMENT)[:1500]),
             (0.25, reading.text_of(Kind.CODE)[:2000]),
             (0.35, reading.text_of(Kind.LOG)[:4000]),
-        ],
-        WORD_BUCKETS,
+        ]
     )
+    return hashed(weights, WORD_BUCKETS)
 
 
 def _cues(reading: Reading) -> Sparse:
@@ -107,54 +102,8 @@ def _cues(reading: Reading) -> Sparse:
         weights[f"framework:{reading.framework}"] = 0.8
     if reading.launcher:
         weights[f"launcher:{reading.launcher}"] = 0.5
-    return _pack({_bucket(name, CUE_BUCKETS): weight for name, weight in weights.items()})
+    return hashed(weights, CUE_BUCKETS)
 
 
 def _raise(weights: dict[str, float], name: str, weight: float) -> None:
     weights[name] = max(weights.get(name, 0.0), weight)
-
-
-def _form(reading: Reading) -> Sparse:
-    repository = reading.report.id.rpartition("#")[0].lower()
-    body = reading.report.body[:4000]
-    packed = dict(_ngram_weights([(1.6, reading.report.title), (1.0, body)], FORM_BUCKETS))
-    title = reading.report.title.split()
-    marks = [
-        f"repo:{repository}",
-        f"first:{' '.join(title[:1]).lower()}",
-        f"second:{' '.join(title[:2]).lower()}",
-    ]
-    marks += [f"line:{' '.join(tokens(line))[:60]}" for line in body.split("\n") if 3 < len(line) < 90]
-    marks += [f"ends:{title[-1][-1:]}" if title else "untitled", f"length:{len(body).bit_length()}"]
-    marks += [f"kind:{kind.value}" for kind in {line.kind for line in reading.lines}]
-    for mark in marks:
-        packed[_bucket(mark, FORM_BUCKETS)] = 1.5
-    return _pack(packed)
-
-
-def _hash_ngrams(parts: Iterable[tuple[float, str]], buckets: int) -> Sparse:
-    return _pack(_ngram_weights(parts, buckets))
-
-
-def _ngram_weights(parts: Iterable[tuple[float, str]], buckets: int) -> dict[int, float]:
-    """Words and pairs of neighbouring words; a feature has the largest weight of the parts it stands in."""
-    weights: dict[int, float] = {}
-    for weight, text in parts:
-        words = tokens(text)
-        for word in set(words):
-            bucket = _bucket(word, buckets)
-            weights[bucket] = max(weights.get(bucket, 0.0), weight)
-        for pair in set(pairwise(words)):
-            bucket = _bucket(" ".join(pair), buckets)
-            weights[bucket] = max(weights.get(bucket, 0.0), 0.7 * weight)
-    return weights
-
-
-def _bucket(name: str, buckets: int) -> int:
-    # CRC-32 rather than hash(): the same in every process and on every machine.
-    return zlib.crc32(name.encode()) % buckets
-
-
-def _pack(weights: dict[int, float]) -> Sparse:
-    index = np.fromiter(sorted(weights), np.int32, len(weights))
-    return Sparse(index, np.fromiter((weights[i] for i in index.tolist()), np.float32, len(weights)))

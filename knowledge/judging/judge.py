@@ -1,4 +1,4 @@
-"""The judge: features in, a calibrated distribution per axis out. Nothing but sums and a softmax."""
+"""The judge: features in, a calibrated distribution per axis out. Nothing but sums, a Gaussian and a softmax."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ import numpy.typing as npt
 from knowledge.judging.axes import COUPLED, Judged, axis_ids, labels_of
 from knowledge.judging.blocks import Weighting
 from knowledge.judging.calibrate import Calibration, answer_set_size, combine
-from knowledge.judging.features import Features, Floats
+from knowledge.judging.exemplars import Exemplars
+from knowledge.judging.features import Features
+from knowledge.judging.hashing import Floats
 from knowledge.taxonomy import Taxonomy, load_taxonomy
 from knowledge.triage import CaseLabels
 
@@ -23,11 +25,16 @@ VOTED: tuple[Judged, ...] = ("symptom", "cause", "fix")
 
 @dataclass(frozen=True, slots=True)
 class AxisHead:
-    """One axis: its ids, the linear weights of each block (features, ids), and its calibration."""
+    """One axis: its ids, what its score is a sum of, and its calibration.
+
+    The type has linear `weights` of each block (features, ids); the other axes have `alpha`, the weight of their
+    likeness to each exemplar (exemplars, ids).
+    """
 
     ids: tuple[str, ...]
     prior: Floats
     weights: Mapping[str, Floats]
+    alpha: Floats | None
     calibration: Calibration
 
 
@@ -60,15 +67,17 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """All heads with the weighting their features need."""
+    """All heads, with the weighting their features need and the exemplars that they compare with."""
 
     weighting: Weighting
+    exemplars: Exemplars
     heads: Mapping[Judged, AxisHead]
     taxonomy: Taxonomy
 
     def judge(self, features: Features, votes: Mapping[Judged, Array]) -> dict[Judged, Judgement]:
         """Judge every axis; `votes` are those of the nearest cases (`neighbour_votes`)."""
-        raw = {axis: self._scores(features, head) for axis, head in self.heads.items()}
+        likeness = self.exemplars.likeness(features, self.weighting)
+        raw = {axis: self._scores(features, likeness, head) for axis, head in self.heads.items()}
         out: dict[Judged, Judgement] = {}
         symptom: Array | None = None
         for axis in COUPLED:
@@ -81,13 +90,17 @@ class Judge:
             out[axis] = Judgement(head.ids, p[0], head.calibration.threshold, head.calibration.mass)
         return out
 
-    def _scores(self, features: Features, head: AxisHead) -> Array:
-        total = head.prior + features.vectors @ head.weights["vectors"]
+    def _scores(self, features: Features, likeness: Array, head: AxisHead) -> Array:
+        total = head.prior.astype(np.float64)
+        if head.alpha is not None:
+            return np.asarray(total + likeness @ head.alpha)[None, :]
         for name, block in head.weights.items():
-            if name != "vectors":
+            if name == "vectors":
+                total = total + features.vectors @ block
+            else:
                 unit = self.weighting.unit(features, name)
                 total = total + unit.weight @ block[unit.index]
-        return np.asarray(total, np.float64)[None, :]
+        return np.asarray(total)[None, :]
 
 
 def sources(

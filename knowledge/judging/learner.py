@@ -1,19 +1,22 @@
-"""Learning the judge: ridge heads over three kernels, coupled and calibrated on held-out predictions."""
+"""Learning the judge: ridge heads, coupled and calibrated on held-out predictions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from knowledge.judging.axes import COUPLED, JUDGED, Judged, axis_ids
-from knowledge.judging.blocks import SPARSE, Weighting, gram_of
+from knowledge.judging.blocks import FORM, SPARSE, Weighting, gram_of
 from knowledge.judging.calibrate import Calibration, combine, fit_mass, fit_threshold, fit_weights
-from knowledge.judging.features import Features, Floats
+from knowledge.judging.exemplars import COMPARED, Exemplars, likeness
+from knowledge.judging.features import Features
+from knowledge.judging.hashing import Floats
 from knowledge.judging.judge import AxisHead, Judge, sources
-from knowledge.judging.ridge import RidgeFit, fit_ridge, invert
+from knowledge.judging.ridge import Matrix, RidgeFit, fit_ridge, invert
 from knowledge.taxonomy import Taxonomy
 
 Array = npt.NDArray[np.float64]
@@ -30,12 +33,11 @@ TARGET_PRECISION: Mapping[Judged, float] = {
 """What share of claimed answers should be right; below it the answer is "cannot tell"."""
 TARGET_COVERAGE = 0.90
 """Share of cases whose answer set should hold a right id."""
-PENALTY = 1.0
-"""Ridge penalty of every axis; figures change little between a third and twice of it (docs/evaluation.md)."""
-BLOCKS: Mapping[Judged, tuple[str, ...]] = {
-    axis: (("vectors", "words", "cues", "form") if axis == "type" else ("vectors", "words", "cues"))
-    for axis in JUDGED
-}
+LINEAR_BLOCKS = ("vectors", *FORM)
+"""What the type is told by. Its head is linear: projects' templates are learned line by line, not by likeness."""
+LINEAR_PENALTY = 1.0
+PENALTY = 0.4
+"""Ridge penalties; figures change little between half and twice of them (docs/evaluation.md)."""
 START: Mapping[Judged, tuple[float, ...]] = {
     "type": (8.0,),
     "distributed": (5.0,),
@@ -68,7 +70,9 @@ class TrainingItem:
 def learn(items: Sequence[TrainingItem], taxonomy: Taxonomy) -> Judge:
     """Fit every axis; deterministic. Axes are fitted in an order such that the coupled ones find their input."""
     weighting = Weighting.of([item.features for item in items])
-    grams = _Grams(items, weighting)
+    kernels = _Kernels(items, weighting)
+    compared = [n for n, item in enumerate(items) if any(item.labels.get(a) for a in JUDGED if a != "type")]
+    place = {n: at for at, n in enumerate(compared)}
     heads: dict[Judged, AxisHead] = {}
     held: dict[Judged, Array] = {}
     for axis in COUPLED:
@@ -76,17 +80,27 @@ def learn(items: Sequence[TrainingItem], taxonomy: Taxonomy) -> Judge:
         rows = np.array([n for n, item in enumerate(items) if item.labels.get(axis)])
         labelled = [items[n] for n in rows]
         weights = np.array([item.weight for item in labelled])
-        inverse = grams.inverse(BLOCKS[axis], rows, weights)
+        linear = axis == "type"
+        inverse = kernels.inverse(linear, rows, weights)
         fit = fit_ridge(inverse, _targets(labelled, ids, axis), weights, [item.group for item in labelled])
-        # Whoever calibrates another axis needs this one's score, too, labelled on it or not.
         full = np.tile(fit.prior, (len(items), 1))
-        others = np.setdiff1d(np.arange(len(items)), rows)
-        full[others] += grams.total(BLOCKS[axis])[np.ix_(others, rows)] @ fit.alpha
+        if not linear:
+            # Whoever calibrates another axis needs this one's score, too, labelled on it or not.
+            others = np.setdiff1d(np.arange(len(items)), rows)
+            full[others] += kernels.likeness[np.ix_(others, rows)] @ fit.alpha
         full[rows] = fit.held_out
         held[axis] = full
-        primal = _weights([item.features for item in labelled], weighting, BLOCKS[axis], fit)
-        heads[axis] = AxisHead(ids, fit.prior.astype(np.float32), primal, Calibration(START[axis], 0.0, 1.0))
-    return Judge(weighting, _calibrated(items, heads, held, taxonomy), taxonomy)
+        primal: dict[str, Floats] = {}
+        alpha: Floats | None = None
+        if linear:
+            primal = _weights([item.features for item in labelled], weighting, fit)
+        else:
+            alpha = np.zeros((len(compared), len(ids)), np.float32)
+            alpha[[place[n] for n in rows.tolist()]] = fit.alpha
+        prior = fit.prior.astype(np.float32)
+        heads[axis] = AxisHead(ids, prior, primal, alpha, Calibration(START[axis], 0.0, 1.0))
+    exemplars = Exemplars.of([items[n].features for n in compared], weighting)
+    return Judge(weighting, exemplars, _calibrated(items, heads, held, taxonomy), taxonomy)
 
 
 def _calibrated(
@@ -104,35 +118,35 @@ def _calibrated(
         inputs = sources(axis, held[axis], votes, held["stage"], symptom, taxonomy)
         calibration, p = _calibrate(items, axis, head.ids, inputs)
         symptom = p if axis == "symptom" else symptom
-        out[axis] = AxisHead(head.ids, head.prior, head.weights, calibration)
+        out[axis] = replace(head, calibration=calibration)
     return out
 
 
-class _Grams:
-    """Gram matrices of blocks, their sums, and inverses, each computed once: axes share them."""
+class _Kernels:
+    """Kernel matrices and their inverses, in single precision: the penalty keeps them well conditioned."""
 
     def __init__(self, items: Sequence[TrainingItem], weighting: Weighting) -> None:
         self._features = [item.features for item in items]
         self._weighting = weighting
-        self._blocks: dict[str, Array] = {}
-        self._totals: dict[tuple[str, ...], Array] = {}
-        self._inverses: dict[tuple[tuple[str, ...], bytes], Array] = {}
+        self._inverses: dict[bytes, Matrix] = {}
 
-    def total(self, blocks: tuple[str, ...]) -> Array:
-        """Sum of the blocks' Gram matrices over all items."""
-        for name in blocks:
-            if name not in self._blocks:
-                self._blocks[name] = gram_of(self._features, self._weighting, name)
-        if blocks not in self._totals:
-            self._totals[blocks] = np.asarray(sum(self._blocks[name] for name in blocks))
-        return self._totals[blocks]
+    @cached_property
+    def likeness(self) -> Matrix:
+        """Likeness of all items to each other."""
+        return likeness(self._gram(self._features, COMPARED)).astype(np.float32)
 
-    def inverse(self, blocks: tuple[str, ...], rows: npt.NDArray[np.int64], weights: Array) -> Array:
-        """Inverse of the regularised Gram matrix of these rows."""
-        key = (blocks, rows.tobytes())
+    def inverse(self, linear: bool, rows: npt.NDArray[np.int64], weights: Array) -> Matrix:
+        """Inverse of the regularised kernel matrix of these rows; axes labelled on the same rows share it."""
+        if linear:
+            gram = self._gram([self._features[row] for row in rows], LINEAR_BLOCKS).astype(np.float32)
+            return invert(gram, weights, LINEAR_PENALTY)
+        key = rows.tobytes()
         if key not in self._inverses:
-            self._inverses[key] = invert(self.total(blocks)[np.ix_(rows, rows)], weights, PENALTY)
+            self._inverses[key] = invert(self.likeness[np.ix_(rows, rows)], weights, PENALTY)
         return self._inverses[key]
+
+    def _gram(self, features: Sequence[Features], blocks: Sequence[str]) -> Array:
+        return np.asarray(sum(gram_of(features, self._weighting, name) for name in blocks))
 
 
 def _targets(items: Sequence[TrainingItem], ids: tuple[str, ...], axis: Judged) -> Array:
@@ -144,15 +158,11 @@ def _targets(items: Sequence[TrainingItem], ids: tuple[str, ...], axis: Judged) 
     return targets
 
 
-def _weights(
-    features: Sequence[Features], weighting: Weighting, blocks: Sequence[str], fit: RidgeFit
-) -> dict[str, Floats]:
+def _weights(features: Sequence[Features], weighting: Weighting, fit: RidgeFit) -> dict[str, Floats]:
     """Primal weights of each block: the sum over training items of their features times alpha."""
     alpha = fit.alpha.astype(np.float32)
     out: dict[str, Floats] = {"vectors": np.stack([f.vectors for f in features]).T @ alpha}
-    for name in blocks:
-        if name == "vectors":
-            continue
+    for name in FORM:
         block = np.zeros((SPARSE[name], alpha.shape[1]), np.float32)
         for row, item in zip(alpha, features, strict=True):
             unit = weighting.unit(item, name)

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
+Matrix = npt.NDArray[np.float32] | npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +25,14 @@ class RidgeFit:
     held_out: Array
 
 
-def invert(gram: Array, weights: Array, penalty: float) -> Array:
-    """Inverse of the regularised Gram matrix; axes with the same rows share it, since it is the costly part."""
-    return np.asarray(np.linalg.inv(gram + penalty * np.diag(1.0 / weights)), np.float64)
+def invert(gram: Matrix, weights: Array, penalty: float) -> Matrix:
+    """Inverse of the regularised Gram matrix, in its precision; the costly part, shared by axes of the same rows."""
+    regularised = gram.copy()
+    regularised[np.diag_indices_from(regularised)] += (penalty / weights).astype(gram.dtype)
+    return np.linalg.inv(regularised)
 
 
-def fit_ridge(inverse: Array, targets: Array, weights: Array, groups: Sequence[str]) -> RidgeFit:
+def fit_ridge(inverse: Matrix, targets: Array, weights: Array, groups: Sequence[str]) -> RidgeFit:
     """Fit scores = prior + gram @ alpha; rows of `targets` (n, classes) sum to 1, `weights` (n,) are positive.
 
     Leaving a group out changes its residuals to inv(C_gg) @ alpha_g with C the inverse of the regularised Gram

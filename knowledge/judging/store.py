@@ -1,7 +1,7 @@
 """The judge on disk: plain arrays and JSON, never a pickle.
 
-Word weights are kept as int8 with one scale a column: a tenth of the size, and the rounding moves a probability
-by less than its second decimal.
+Weights and exemplars are kept as int8 with one scale a column or row: a quarter of the size or less, and the
+rounding moves a probability by less than its second decimal. Of the exemplars no text is kept.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ import numpy as np
 
 from knowledge.errors import ModelError
 from knowledge.judging.axes import Judged
-from knowledge.judging.blocks import SPARSE, Weighting
+from knowledge.judging.blocks import FORM, SPARSE, Weighting
 from knowledge.judging.calibrate import Calibration
-from knowledge.judging.features import Floats
+from knowledge.judging.exemplars import COMPARED, Exemplars, Rows
+from knowledge.judging.hashing import Floats
 from knowledge.judging.judge import AxisHead, Judge
 from knowledge.taxonomy import Taxonomy
 
-FORMAT = 1
+FORMAT = 2
 SHIPPED = Path(__file__).parent / "judge.npz"
 _REMEDY = "Restore the file, or make it anew with: make train"
 
@@ -32,11 +33,14 @@ def save_judge(judge: Judge, file: Path, about: dict[str, Any]) -> None:
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     for name, idf in judge.weighting.idf.items():
         arrays[f"idf.{name}"] = idf.astype(np.float16)
+    arrays |= _exemplar_arrays(judge)
     meta: dict[str, Any] = {"format": FORMAT, "about": about, "axes": {}}
     for axis, head in judge.heads.items():
         c = head.calibration
         meta["axes"][axis] = {"ids": head.ids, "weights": c.weights, "threshold": c.threshold, "mass": c.mass}
         arrays[f"{axis}.prior"] = head.prior
+        if head.alpha is not None:
+            arrays[f"{axis}.alpha"] = head.alpha.astype(np.float16)
         for name, block in head.weights.items():
             if name == "vectors":
                 arrays[f"{axis}.vectors"] = block.astype(np.float16)
@@ -47,6 +51,36 @@ def save_judge(judge: Judge, file: Path, about: dict[str, Any]) -> None:
             arrays[f"{axis}.{name}"] = np.rint(block[used] / scale).astype(np.int8)
     arrays["meta"] = np.frombuffer(json.dumps(meta, sort_keys=True).encode(), np.uint8)
     _write(file, arrays)
+
+
+def _exemplar_arrays(judge: Judge) -> dict[str, np.ndarray[Any, Any]]:
+    vectors = judge.exemplars.vectors
+    scale = np.maximum(np.abs(vectors).max(axis=1, keepdims=True), 1e-9) / 127
+    arrays: dict[str, np.ndarray[Any, Any]] = {
+        "exemplars.vectors": np.rint(vectors / scale).astype(np.int8),
+        "exemplars.scale": scale.astype(np.float32),
+    }
+    for name, rows in judge.exemplars.rows.items():
+        counts = np.bincount(rows.row, minlength=len(vectors))
+        arrays[f"exemplars.{name}.count"] = counts.astype(np.uint16)
+        arrays[f"exemplars.{name}.index"] = rows.index.astype(np.uint16)
+        # Rows have unit length, so no weight is above one.
+        arrays[f"exemplars.{name}.weight"] = np.rint(rows.weight * 255).astype(np.uint8)
+    return arrays
+
+
+def _exemplars(arrays: Any) -> Exemplars:
+    vectors = arrays["exemplars.vectors"].astype(np.float32) * arrays["exemplars.scale"]
+    return Exemplars(vectors, {name: _rows(arrays, name) for name in COMPARED if name in SPARSE})
+
+
+def _rows(arrays: Any, name: str) -> Rows:
+    counts = arrays[f"exemplars.{name}.count"].astype(np.int64)
+    return Rows(
+        np.repeat(np.arange(len(counts), dtype=np.int32), counts),
+        arrays[f"exemplars.{name}.index"].astype(np.int32),
+        arrays[f"exemplars.{name}.weight"].astype(np.float32) / 255,
+    )
 
 
 def _write(file: Path, arrays: dict[str, Any]) -> None:
@@ -63,27 +97,31 @@ def _write(file: Path, arrays: dict[str, Any]) -> None:
 def load_judge(taxonomy: Taxonomy, file: Path = SHIPPED) -> tuple[Judge, dict[str, Any]]:
     """The judge and what it was made of. Raises ModelError when the file is missing or of another format."""
     try:
-        with np.load(file, allow_pickle=False) as arrays:
+        # Opened here: numpy leaves a file that it cannot read open.
+        with file.open("rb") as raw, np.load(raw, allow_pickle=False) as arrays:
             meta = json.loads(arrays["meta"].tobytes())
             if meta.get("format") != FORMAT:
                 raise ModelError(
                     f"{file} has format {meta.get('format')}, this version reads {FORMAT}.", _REMEDY
                 )
             idf = {name: arrays[f"idf.{name}"].astype(np.float32) for name in SPARSE}
+            exemplars = _exemplars(arrays)
             heads = {axis: _head(arrays, axis, entry, idf) for axis, entry in meta["axes"].items()}
     except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
         raise ModelError(
             f"The judge's weights in {file} cannot be read ({type(error).__name__}).", _REMEDY
         ) from error
-    return Judge(Weighting(idf), heads, taxonomy), meta["about"]
+    return Judge(Weighting(idf), exemplars, heads, taxonomy), meta["about"]
 
 
 def _head(arrays: Any, axis: Judged, entry: dict[str, Any], idf: dict[str, Floats]) -> AxisHead:
-    weights: dict[str, Floats] = {"vectors": arrays[f"{axis}.vectors"].astype(np.float32)}
-    for name, buckets in SPARSE.items():
-        if f"{axis}.{name}" in arrays:
-            block = np.zeros((buckets, len(entry["ids"])), np.float32)
-            block[np.flatnonzero(idf[name])] = arrays[f"{axis}.{name}"] * arrays[f"{axis}.{name}.scale"]
-            weights[name] = block
     calibration = Calibration(tuple(entry["weights"]), entry["threshold"], entry["mass"])
-    return AxisHead(tuple(entry["ids"]), arrays[f"{axis}.prior"], weights, calibration)
+    ids, prior = tuple(entry["ids"]), arrays[f"{axis}.prior"]
+    if f"{axis}.alpha" in arrays:
+        return AxisHead(ids, prior, {}, arrays[f"{axis}.alpha"].astype(np.float32), calibration)
+    weights: dict[str, Floats] = {"vectors": arrays[f"{axis}.vectors"].astype(np.float32)}
+    for name in FORM:
+        block = np.zeros((SPARSE[name], len(ids)), np.float32)
+        block[np.flatnonzero(idf[name])] = arrays[f"{axis}.{name}"] * arrays[f"{axis}.{name}.scale"]
+        weights[name] = block
+    return AxisHead(ids, prior, weights, None, calibration)

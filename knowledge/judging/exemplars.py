@@ -1,0 +1,85 @@
+"""The reports that the judge compares with: their numbers, and how alike a new report is to each of them.
+
+Likeness is a Gaussian of the angle between two reports over sentence vectors, words and cues together. It lets a
+head count what occurs together, which sums of single words cannot; measured in docs/evaluation.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from knowledge.judging.blocks import SPARSE, Weighting
+from knowledge.judging.features import Features
+from knowledge.judging.hashing import Floats, Sparse
+
+COMPARED = ("vectors", "words", "cues")
+SHARPNESS = 1.5
+"""Figures move little between 1 and 4."""
+Array = npt.NDArray[np.float64]
+
+
+def likeness(gram: Array) -> Array:
+    """Gaussian of the angle, 1 for the same direction, from inner products (n, n) of the compared blocks."""
+    length = np.sqrt(np.maximum(np.diag(gram), 1e-9))
+    return np.asarray(np.exp(-SHARPNESS * (1 - gram / np.outer(length, length))))
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Sparse rows, one behind the other: `row` ascending, `index` the bucket, `weight`; all (entries,)."""
+
+    row: npt.NDArray[np.int32]
+    index: npt.NDArray[np.int32]
+    weight: Floats
+
+    @classmethod
+    def of(cls, rows: Sequence[Sparse]) -> Rows:
+        """Put rows together."""
+        counts = [len(row.index) for row in rows]
+        return cls(
+            np.repeat(np.arange(len(rows), dtype=np.int32), counts),
+            np.concatenate([row.index for row in rows]),
+            np.concatenate([row.weight for row in rows]),
+        )
+
+    def dot(self, other: Sparse, buckets: int, count: int) -> Array:
+        """Inner products of each of the `count` rows with another row."""
+        dense = np.zeros(buckets, np.float32)
+        dense[other.index] = other.weight
+        return np.bincount(self.row, dense[self.index] * self.weight, minlength=count).astype(np.float64)
+
+
+class Exemplars:
+    """What is kept of the compared reports: `vectors` float32 (n, 2 x dims) and the hashed blocks by name."""
+
+    def __init__(self, vectors: Floats, rows: Mapping[str, Rows]) -> None:
+        self.vectors = vectors
+        self.rows = rows
+        squares = np.einsum("nd,nd->n", vectors, vectors).astype(np.float64)
+        for block in rows.values():
+            squares += np.bincount(block.row, block.weight**2, minlength=len(vectors))
+        self._length = np.sqrt(np.maximum(squares, 1e-9))
+
+    @classmethod
+    def of(cls, items: Sequence[Features], weighting: Weighting) -> Exemplars:
+        """Keep these reports."""
+        hashed = [name for name in COMPARED if name in SPARSE]
+        return cls(
+            np.stack([item.vectors for item in items]),
+            {name: Rows.of([weighting.unit(item, name) for item in items]) for name in hashed},
+        )
+
+    def likeness(self, item: Features, weighting: Weighting) -> Array:
+        """How alike a report is to each of these: (n,)."""
+        products = np.asarray(self.vectors @ item.vectors, np.float64)
+        square = float(item.vectors @ item.vectors)
+        for name, rows in self.rows.items():
+            unit = weighting.unit(item, name)
+            products += rows.dot(unit, SPARSE[name], len(products))
+            square += float(unit.weight @ unit.weight)
+        cosine = products / (self._length * np.sqrt(max(square, 1e-9)))
+        return np.asarray(np.exp(-SHARPNESS * (1 - cosine)))
