@@ -11,7 +11,7 @@ NPM_MODULES := build/npm
 PYSPY := build/py-spy
 export DISTRIAGE_DATA_DIR ?= $(CURDIR)/build/data
 
-.PHONY: demo test check format train test-reference test-browser test-payloads test-setups setups-table test-soak test-llm-server eval clean
+.PHONY: demo test check format train test-reference test-browser test-payloads test-setups setups-table test-soak test-llm-server eval gate clean
 
 demo: $(VENV)/.run  ## triage a sample report end to end
 	$(BIN)/bot triage examples/hang.md
@@ -34,6 +34,9 @@ train: $(VENV)/.run  ## fit the shipped judge; real texts come from $(SHARED), w
 
 eval: $(VENV)/.run  ## the shipped benchmark, cross-validated
 	$(BIN)/bot eval --table
+
+gate: $(VENV)/.run  ## fails when the benchmark is significantly worse than eval/baseline.json
+	$(BIN)/bot eval --gate eval/baseline.json
 
 test-reference: $(TORCH)/.ready  ## the sentence-transformers back end (torch)
 	$(TORCH)/bin/python -m pytest tests/reference

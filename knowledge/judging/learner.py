@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from knowledge.judging.axes import COUPLED, JUDGED, Judged, axis_ids
-from knowledge.judging.blocks import FORM, SPARSE, Weighting, gram_of
+from knowledge.judging.blocks import SPARSE, TYPE_BLOCKS, Weighting, gram_of
 from knowledge.judging.calibrate import Calibration, combine, fit_mass, fit_threshold, fit_weights
 from knowledge.judging.exemplars import COMPARED, Exemplars, likeness
 from knowledge.judging.features import Features
@@ -33,7 +33,7 @@ TARGET_PRECISION: Mapping[Judged, float] = {
 """What share of claimed answers should be right; below it the answer is "cannot tell"."""
 TARGET_COVERAGE = 0.90
 """Share of cases whose answer set should hold a right id."""
-LINEAR_BLOCKS = ("vectors", *FORM)
+LINEAR_BLOCKS = ("vectors", *TYPE_BLOCKS)
 """What the type is told by. Its head is linear: projects' templates are learned line by line, not by likeness."""
 LINEAR_PENALTY = 1.0
 PENALTY = 0.4
@@ -162,7 +162,7 @@ def _weights(features: Sequence[Features], weighting: Weighting, fit: RidgeFit) 
     """Primal weights of each block: the sum over training items of their features times alpha."""
     alpha = fit.alpha.astype(np.float32)
     out: dict[str, Floats] = {"vectors": np.stack([f.vectors for f in features]).T @ alpha}
-    for name in FORM:
+    for name in TYPE_BLOCKS:
         block = np.zeros((SPARSE[name], alpha.shape[1]), np.float32)
         for row, item in zip(alpha, features, strict=True):
             unit = weighting.unit(item, name)

@@ -16,7 +16,7 @@ import numpy as np
 
 from knowledge.errors import ModelError
 from knowledge.judging.axes import Judged
-from knowledge.judging.blocks import FORM, SPARSE, Weighting
+from knowledge.judging.blocks import SPARSE, TYPE_BLOCKS, Weighting
 from knowledge.judging.calibrate import Calibration
 from knowledge.judging.exemplars import COMPARED, Exemplars, Rows
 from knowledge.judging.hashing import Floats
@@ -120,7 +120,7 @@ def _head(arrays: Any, axis: Judged, entry: dict[str, Any], idf: dict[str, Float
     if f"{axis}.alpha" in arrays:
         return AxisHead(ids, prior, {}, arrays[f"{axis}.alpha"].astype(np.float32), calibration)
     weights: dict[str, Floats] = {"vectors": arrays[f"{axis}.vectors"].astype(np.float32)}
-    for name in FORM:
+    for name in TYPE_BLOCKS:
         block = np.zeros((SPARSE[name], len(ids)), np.float32)
         block[np.flatnonzero(idf[name])] = arrays[f"{axis}.{name}"] * arrays[f"{axis}.{name}.scale"]
         weights[name] = block

@@ -19,8 +19,9 @@ from knowledge.signatures import SignatureTable
 from knowledge.taxonomy import Taxonomy
 from knowledge.training.records import TrainingRecord
 
-TELLING_TYPE = 6
-"""One composed fault in this many teaches the type, so that faults and questions are about as many."""
+KEPT_OF_COMPOSED = 6
+"""One composed distributed fault in this many teaches the type and whether a fault is distributed: nearly all composed
+cases are such faults, and would drown the others."""
 VOTERS = 30
 """Nearest cases looked up for votes; `neighbour_votes` takes the first dozen that are left."""
 
@@ -72,12 +73,9 @@ def _item(
     p: Prepared, index: CaseIndex, corpus: dict[str, TrainingRecord], taxonomy: Taxonomy
 ) -> TrainingItem:
     labels = {axis: labels_of(p.record.labels, axis) for axis in JUDGED}
-    if (
-        p.record.source == "composed"
-        and p.record.labels.type == "fault"
-        and crc32(p.record.group.encode()) % TELLING_TYPE
-    ):
-        labels["type"] = ()
+    composed_fault = p.record.source == "composed" and p.record.labels.distributed
+    if composed_fault and crc32(p.record.group.encode()) % KEPT_OF_COMPOSED:
+        labels["type"] = labels["distributed"] = ()
     votes = {}
     if p.record.calibrates and labels["symptom"]:
         own: Collection[str] = [id for id in corpus if id.lower() == p.record.group]

@@ -23,6 +23,8 @@ OPTIONS = (
     "gate",
     "study1",
     "table",
+    "fit-fusion",
+    "fresh",
 )
 
 
