@@ -15,7 +15,7 @@ from knowledge.report import Report
 
 BUCKETS = 1 << 15
 _WORD = re2.compile(r"[a-z]+|\?")
-_NO_WORD = re2.compile(r"[^0-9a-z]+")
+_NO_WORD = re2.compile(r"[^0-9a-z\n]+")
 
 
 def title_block(report: Report) -> Sparse:
@@ -32,7 +32,7 @@ def text_block(report: Report) -> Sparse:
 
 def lines_block(report: Report) -> Sparse:
     """Whole lines: a filled template is told by its headings."""
-    lines = (_NO_WORD.sub(" ", line.lower()).strip()[:60] for line in report.body.split("\n"))
+    lines = (line.strip()[:60] for line in _NO_WORD.sub(" ", report.body.lower()).split("\n"))
     return _with_repository({line: 1.0 for line in lines if len(line) > 3}, report)
 
 
