@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from eval.compare import Difference, difference
 from eval.predictions import Predictions
 from eval.protocol import SCORED
 from eval.scored import scored
+from eval.stored import read_stored
 from knowledge.errors import DataError
 
 GATED = tuple((axis, "top1") for axis in SCORED) + tuple(
@@ -48,15 +49,7 @@ def baseline_of(predictions: Predictions) -> Baseline:
 
 def read_baseline(file: Path) -> Baseline:
     """A stored baseline. DataError when the file is none."""
-    try:
-        return Baseline.model_validate_json(file.read_bytes())
-    except OSError as error:
-        raise DataError(f"{file} cannot be read: {error.strerror}.", "Check the path.") from error
-    except ValidationError as error:
-        raise DataError(
-            f"{file} is no baseline ({error.error_count()} problems).",
-            "Make it with: bot eval --save-baseline FILE",
-        ) from error
+    return read_stored(Baseline, file, "is no baseline", "bot eval --save-baseline FILE")
 
 
 def write_baseline(baseline: Baseline, file: Path) -> None:

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from eval.protocol import Opinion
+from eval.stored import read_stored
 from eval.usage import Asked, Usage
-from knowledge.errors import DataError
 from knowledge.judging.axes import Judged
 
 
@@ -87,15 +87,7 @@ def write_predictions(predictions: Predictions, file: Path) -> None:
 
 def read_predictions(file: Path) -> Predictions:
     """Read back what `write_predictions` wrote. DataError when the file is something else."""
-    try:
-        return Predictions.model_validate_json(file.read_bytes())
-    except OSError as error:
-        raise DataError(f"{file} cannot be read: {error.strerror}.", "Check the path.") from error
-    except ValidationError as error:
-        raise DataError(
-            f"{file} holds no predictions ({error.error_count()} problems).",
-            "Make it with: bot eval --report DIR",
-        ) from error
+    return read_stored(Predictions, file, "holds no predictions", "bot eval --report DIR")
 
 
 def file_names(systems: Mapping[str, Predictions]) -> dict[str, str]:

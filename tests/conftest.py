@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -41,3 +42,11 @@ def shared() -> Path:
 def knowledge() -> Knowledge:
     """The shipped knowledge, indexed once."""
     return load_knowledge(None, CACHE)
+
+
+@pytest.fixture
+def port() -> int:
+    """A port of the loopback that nothing listens on."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])

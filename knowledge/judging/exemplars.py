@@ -25,7 +25,11 @@ Array = npt.NDArray[np.float64]
 def likeness(gram: Array) -> Array:
     """Gaussian of the angle, 1 for the same direction, from inner products (n, n) of the compared blocks."""
     length = np.sqrt(np.maximum(np.diag(gram), 1e-9))
-    return np.asarray(np.exp(-SHARPNESS * (1 - gram / np.outer(length, length))))
+    return _gaussian(gram / np.outer(length, length))
+
+
+def _gaussian(cosine: Array) -> Array:
+    return np.asarray(np.exp(-SHARPNESS * (1 - cosine)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,5 +85,4 @@ class Exemplars:
             unit = weighting.unit(item, name)
             products += rows.dot(unit, SPARSE[name], len(products))
             square += float(unit.weight @ unit.weight)
-        cosine = products / (self._length * np.sqrt(max(square, 1e-9)))
-        return np.asarray(np.exp(-SHARPNESS * (1 - cosine)))
+        return _gaussian(products / (self._length * np.sqrt(max(square, 1e-9))))

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 
 import pytest
@@ -13,13 +12,6 @@ from tests.browser.chromium import PROGRAM, Page, open_page
 def database() -> Iterator[str]:
     with running_server() as url, fresh_database(url) as fresh:
         yield fresh
-
-
-@pytest.fixture
-def port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 @pytest.fixture

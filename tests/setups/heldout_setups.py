@@ -3,12 +3,11 @@ out)."""
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.setups.machines import cluster, process
+from tests.setups.machines import cluster, sshd
 from tests.setups.model import BASE_PATH, PYTHON, Run, heldout, ranks
 from tests.setups.network_setups import free_port, over
 from tests.setups.software_setups import environment
@@ -89,24 +88,8 @@ def peer_unresolvable(folder: Path) -> Iterator[list[Run]]:
     needs=("root", "ip", "ssh", "sshd", "ssh-keygen"),
 )
 def host_key_unknown(folder: Path) -> Iterator[list[Run]]:
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "host")], check=True)
-    Path("/run/sshd").mkdir(exist_ok=True)
-    with cluster(folder) as machines:
-        argv = [
-            "/usr/sbin/sshd",
-            "-D",
-            "-e",
-            "-f",
-            "/dev/null",
-            "-h",
-            str(folder / "host"),
-            "-o",
-            "PidFile=none",
-        ]
-        with process([*machines[1].before, *argv], stderr=subprocess.PIPE) as daemon:
-            assert daemon.stderr is not None
-            daemon.stderr.readline()
-            yield [Run({}, machines[0].before, arguments=("--hosts", "node0,node1"))]
+    with cluster(folder) as machines, sshd(machines[1], folder):
+        yield [Run({}, machines[0].before, arguments=("--hosts", "node0,node1"))]
 
 
 @heldout(

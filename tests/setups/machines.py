@@ -82,6 +82,19 @@ def join(switch: str, space: str, place: int, address: str, mtu: int, port_mtu: 
 
 
 @contextmanager
+def sshd(machine: Machine, folder: Path, *options: str) -> Iterator[None]:
+    """An SSH server on the machine, with a host key of its own in `folder` (`host`, `host.pub`)."""
+    key = folder / "host"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    Path("/run/sshd").mkdir(exist_ok=True)
+    argv = ["/usr/sbin/sshd", "-D", "-e", "-f", "/dev/null", "-h", str(key), "-o", "PidFile=none", *options]
+    with process([*machine.before, *argv], stderr=subprocess.PIPE) as daemon:
+        assert daemon.stderr is not None
+        daemon.stderr.readline()
+        yield
+
+
+@contextmanager
 def process(argv: Sequence[str], **options: object) -> Iterator[subprocess.Popen[bytes]]:
     """A process that lives as long as the block; its whole group is ended afterwards."""
     child = subprocess.Popen(argv, start_new_session=True, **options)  # type: ignore[call-overload]

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.setups.machines import Machine, cluster, process
+from tests.setups.machines import Machine, cluster, process, sshd
 from tests.setups.model import PYTHON, Run, ranks, setup
 
 NETWORK = "network_environment"
@@ -153,36 +153,19 @@ def own_name_loopback(folder: Path) -> Iterator[list[Run]]:
     needs=("root", "ip", "ssh", "sshd", "ssh-keygen"),
 )
 def ssh_refused(folder: Path) -> Iterator[list[Run]]:
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "host")], check=True)
-    Path("/run/sshd").mkdir(exist_ok=True)
-    with cluster(folder) as machines:
-        options = [
-            "-D",
-            "-e",
-            "-f",
-            "/dev/null",
-            "-h",
-            str(folder / "host"),
-            "-o",
-            "PidFile=none",
-            "-o",
-            "PasswordAuthentication=no",
-        ]
-        with process([*machines[1].before, "/usr/sbin/sshd", *options], stderr=subprocess.PIPE) as daemon:
-            assert daemon.stderr is not None
-            daemon.stderr.readline()
-            kind, key = (folder / "host.pub").read_text(encoding="utf-8").split()[:2]
-            client = folder / "bin"
-            client.mkdir()
-            known = folder / "known_hosts"
-            known.write_text(f"{machines[1].name} {kind} {key}\n", encoding="utf-8")
-            wrapper = client / "ssh"
-            wrapper.write_text(
-                f'#!/bin/sh\nexec /usr/bin/ssh -o UserKnownHostsFile={known} "$@"\n', encoding="utf-8"
-            )
-            wrapper.chmod(0o755)
-            path = f"{client}:{Path(PYTHON).parent}:/usr/bin:/bin"
-            yield [Run({"PATH": path}, machines[0].before, arguments=("--hosts", "node0,node1"))]
+    with cluster(folder) as machines, sshd(machines[1], folder, "-o", "PasswordAuthentication=no"):
+        kind, key = (folder / "host.pub").read_text(encoding="utf-8").split()[:2]
+        client = folder / "bin"
+        client.mkdir()
+        known = folder / "known_hosts"
+        known.write_text(f"{machines[1].name} {kind} {key}\n", encoding="utf-8")
+        wrapper = client / "ssh"
+        wrapper.write_text(
+            f'#!/bin/sh\nexec /usr/bin/ssh -o UserKnownHostsFile={known} "$@"\n', encoding="utf-8"
+        )
+        wrapper.chmod(0o755)
+        path = f"{client}:{Path(PYTHON).parent}:/usr/bin:/bin"
+        yield [Run({"PATH": path}, machines[0].before, arguments=("--hosts", "node0,node1"))]
 
 
 @setup(

@@ -7,11 +7,12 @@ from typing import Any
 
 from bot.llm.adjudicator import Question
 from bot.llm.shown_lines import ShownLines
-from knowledge.diagnostics.runtime.main import block, checksum
+from knowledge.diagnostics.runtime.main import block
 from knowledge.evidence import Reading, read_report
 from knowledge.report import Report
 from knowledge.signatures import SignatureTable
 from knowledge.triage import CaseLabels, Neighbour
+from tests.results import result
 
 BODY = """Training on 2 nodes with 8 GPUs each stands still after the first epoch, PyTorch 2.3.0 and NCCL 2.20.5.
 
@@ -81,19 +82,7 @@ def a_verdict(**changes: Any) -> dict[str, Any]:
 
 def a_result() -> str:
     """A diagnostics result as it is pasted."""
-    made: dict[str, Any] = {
-        "schema": "distriage-result/1",
-        "script": "0123456789ab",
-        "host": "host-abcdef",
-        "rank": 0,
-        "world_size": 2,
-        "platform": "linux",
-        "python": "3.11.2",
-        "started": 1_700_000_000,
-        "seconds": 1.25,
-        "probes": [{"id": "shm_size", "outcome": "tiny", "seconds": 0.01, "facts": {"total_mib": 64}}],
-    }
-    return block({**made, "checksum": checksum(made)})
+    return block(result())
 
 
 def without_token(body: dict[str, Any]) -> str:

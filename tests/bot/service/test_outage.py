@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -25,13 +24,6 @@ from tests.bot.service.calls import headers, issue_payload
 
 ROOT = Path(__file__).parents[3]
 SECRET = "outage"
-
-
-@pytest.fixture
-def port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 @pytest.fixture

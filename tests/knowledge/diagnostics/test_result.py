@@ -14,27 +14,7 @@ from knowledge.diagnostics.runtime.main import block
 from knowledge.diagnostics.runtime.main import checksum as script_checksum
 from knowledge.errors import InputError
 from knowledge.redact import redact
-
-
-def result(**changes: object) -> dict[str, object]:
-    """A result as the script makes it."""
-    made: dict[str, object] = {
-        "schema": "distriage-result/1",
-        "script": "0123456789ab",
-        "host": "host-abcdef",
-        "rank": 0,
-        "world_size": 2,
-        "platform": "linux",
-        "python": "3.11.2",
-        "started": 1_700_000_000,
-        "seconds": 1.25,
-        "probes": [
-            {"id": "shm_size", "outcome": "tiny", "seconds": 0.01, "facts": {"total_mib": 64, "why": "é `x`"}}
-        ],
-    }
-    made.update(changes)
-    made["checksum"] = script_checksum(made)
-    return made
+from tests.results import result
 
 
 def test_a_block_comes_back_as_it_was_written() -> None:
