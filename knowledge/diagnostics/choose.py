@@ -87,9 +87,11 @@ class Filling:
     def fill(self, probes: Sequence[Probe]) -> None:
         """Take probes as long as they fit and tell something; one that builds on others brings them along."""
         left = {probe.id: probe for probe in probes}
+        rates: dict[str, float] = {}
         while left:
-            best = max(left.values(), key=self.rate)
-            del left[best.id]
+            # What was not taken changed nothing.
+            rates = rates or {id: self.rate(probe) for id, probe in left.items()}
+            best = left.pop(max(left, key=rates.__getitem__))
             party = self.party(best)
             seconds = sum(one.expected_s for one in party)
             if seconds > self.seconds or self.size(party) > self.room or self.value(best) < LEAST_BITS:
@@ -102,3 +104,4 @@ class Filling:
                 self.code |= self.budget.code(one)
                 self.groups[one.group] = self.groups.get(one.group, 0) + 1
                 self.chosen.append(one)
+            rates = {}
