@@ -11,7 +11,7 @@ NPM_MODULES := build/npm
 PYSPY := build/py-spy
 export DISTRIAGE_DATA_DIR ?= $(CURDIR)/build/data
 
-.PHONY: demo test check format train test-reference test-browser test-payloads test-setups setups-table test-soak test-llm-server eval gate clean
+.PHONY: demo test check format train tune test-reference test-browser test-payloads test-setups setups-table test-soak test-llm-server eval gate clean
 
 demo: $(VENV)/.run  ## triage a sample report end to end
 	$(BIN)/bot triage examples/hang.md
@@ -31,6 +31,9 @@ format: $(VENV)/.dev
 
 train: $(VENV)/.run  ## fit the shipped judge; real texts come from $(SHARED), which is not part of the project
 	$(BIN)/python -m knowledge.training.train --shared $(SHARED)
+
+tune: $(TORCH)/.ready  ## teach the shipped encoder (torch, half an hour); then `make train`
+	$(TORCH)/bin/python -m knowledge.training.tune --shared $(SHARED)
 
 eval: $(VENV)/.run  ## the shipped benchmark, cross-validated
 	$(BIN)/bot eval --table

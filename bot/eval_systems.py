@@ -59,7 +59,10 @@ def open_systems(
 ) -> Iterator[list[System]]:
     """The systems in the order of their (checked) names."""
     if not any(name in LLM for name in wanted):
-        yield [plan.distriage() if name == "distriage" else baseline(name) for name in wanted]
+        yield [
+            plan.distriage() if name == "distriage" else baseline(name, session.plain_encoder)
+            for name in wanted
+        ]
         return
     from bot.eval_llm import open_llm_systems
 
@@ -69,7 +72,11 @@ def open_systems(
         local, session.encoder, settings, fits=fits, fit_fusion=fit_fusion, fresh=fresh
     ) as with_llm:
         yield [
-            with_llm[name] if name in LLM else local if name == "distriage" else baseline(name)
+            with_llm[name]
+            if name in LLM
+            else local
+            if name == "distriage"
+            else baseline(name, session.plain_encoder)
             for name in wanted
         ]
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import urlsplit
 
+from bot.pasted import pasted_report
 from knowledge.errors import InputError
 from knowledge.report import Report
 
@@ -47,7 +48,9 @@ def read_input(path: str) -> Report:
     if suffix in (".md", ".markdown") or "\n```" in text or text.startswith("# "):
         title, body = _split_title(text)
         return Report(name, title, body, notes=tuple(notes))
-    return Report(name, "", text, is_log=True, notes=tuple(notes))
+    if suffix in (".log", ".out", ".err"):
+        return Report(name, "", text, is_log=True, notes=tuple(notes))
+    return pasted_report(name, text, tuple(notes))
 
 
 def is_batch(path: str) -> bool:

@@ -37,7 +37,7 @@ class Encoder(Protocol):
 
     @property
     def model_hash(self) -> str:
-        """SHA-256 of the weights, in hexadecimal."""
+        """SHA-256 that stands for the weights, in hexadecimal."""
         ...
 
     @property
@@ -61,14 +61,17 @@ class OnnxEncoder:
         cache_dir: Path,
         threads: int | None = None,
         max_tokens: int = MAX_TOKENS,
+        *,
+        adapted: bool = True,
     ) -> None:
         """Open the model in `model_dir` (None = the shipped one); convert it into `cache_dir` when new.
 
+        `adapted`: with what training added to the shipped model (embeddings/adapter.py).
         `threads` defaults to the CPUs this process may use, four at most.
         Raises ModelError when the model is missing, damaged or of an unsupported kind.
         """
-        files = ModelFiles.open(model_dir)
-        self.model_hash = files.weights_hash
+        files = ModelFiles.open(model_dir, adapted=adapted)
+        self.model_hash = files.model_hash
         self.dims = files.shape.hidden
         self._pieces = WordPieces(files.folder / "tokenizer.json", min(max_tokens, files.shape.positions))
         self._session = _open_session(files, cache_dir, threads or _usable_cpus())

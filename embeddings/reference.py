@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from embeddings.adapter import Adapter
 from embeddings.encoder import MAX_TOKENS, Backend, Floats
 from embeddings.errors import ModelError
 from embeddings.model_files import ModelFiles
@@ -39,7 +41,9 @@ class SentenceTransformerEncoder:
                 "Point to a folder that it wrote.",
             ) from error
         self._model.max_seq_length = min(max_tokens, self._model.max_seq_length or max_tokens)
-        self.model_hash = files.weights_hash
+        if files.adapter is not None:
+            _adapt(self._model, files.adapter)
+        self.model_hash = files.model_hash
         self.dims = int(self._model.get_embedding_dimension())
 
     def encode(self, texts: Sequence[str]) -> Floats:
@@ -50,3 +54,12 @@ class SentenceTransformerEncoder:
             [well_formed(text) for text in texts], normalize_embeddings=True, show_progress_bar=False
         )
         return np.asarray(vectors, dtype=np.float32)
+
+
+def _adapt(model: Any, adapter: Adapter) -> None:
+    import torch
+
+    parameters = dict(model.named_parameters())
+    for name in adapter.parts:
+        (found,) = (tensor for key, tensor in parameters.items() if key.endswith(f".{name}.weight"))
+        found.data += torch.from_numpy(adapter.difference(name))

@@ -6,14 +6,17 @@ All but the first are calibrated like the judge, so that a difference is one of 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
+from embeddings.encoder import Encoder
 from eval.protocol import SCORED, Opinion, TrainingSet, Verdict
 from eval.ridge_baseline import Ridge, targets
 from knowledge.errors import UserError
 from knowledge.judging.axes import Judged, axis_ids, labels_of
+from knowledge.judging.features import views
 from knowledge.judging.retrieve import CaseIndex
 from knowledge.training.items import Prepared, index_of
 from knowledge.triage import CaseLabels
@@ -86,16 +89,43 @@ class Nearest:
         return tuple(sorted(((id, v / total) for id, v in votes.items()), key=lambda pair: -pair[1]))
 
 
-BASELINES: Mapping[str, Callable[[], Majority | Ridge | Nearest]] = {
-    "majority": Majority,
-    "tfidf": lambda: Ridge("tfidf", "words"),
-    "minilm": lambda: Ridge("minilm", "vectors"),
-    "knn": Nearest,
+class Plain:
+    """Ridge regression on the vectors of all-MiniLM-L6-v2 as it was published, nothing added."""
+
+    name = "minilm"
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+        self._ridge = Ridge("minilm", "vectors")
+
+    def fit(self, train: TrainingSet) -> None:
+        """Fit every axis on the training set."""
+        self._ridge.fit(TrainingSet(self._embedded(train.learn), train.corpus, train.taxonomy))
+
+    def rank(self, items: Sequence[Prepared]) -> list[Verdict]:
+        """Score each report against the training set."""
+        return self._ridge.rank(self._embedded(items))
+
+    def _embedded(self, items: Sequence[Prepared]) -> list[Prepared]:
+        vectors = self._encoder.encode([view for item in items for view in views(item.reading)])
+        pairs = vectors.reshape(len(items), -1)
+        return [
+            replace(item, features=replace(item.features, vectors=pair))
+            for item, pair in zip(items, pairs, strict=True)
+        ]
+
+
+Baseline = Majority | Ridge | Nearest | Plain
+BASELINES: Mapping[str, Callable[[Callable[[], Encoder]], Baseline]] = {
+    "majority": lambda _: Majority(),
+    "tfidf": lambda _: Ridge("tfidf", "words"),
+    "minilm": lambda plain: Plain(plain()),
+    "knn": lambda _: Nearest(),
 }
 
 
-def baseline(name: str) -> Majority | Ridge | Nearest:
-    """A baseline by its name. UserError when there is none of it."""
+def baseline(name: str, plain: Callable[[], Encoder]) -> Baseline:
+    """A baseline by its name; `plain` opens the encoder as it was published. UserError when there is none of it."""
     if name not in BASELINES:
         raise UserError(f"There is no system {name!r}.", f"Use some of: distriage, {', '.join(BASELINES)}.")
-    return BASELINES[name]()
+    return BASELINES[name](plain)

@@ -51,12 +51,24 @@ def guard(benchmark: Benchmark, judge: Learned, *, skip: bool = False) -> Benchm
         return benchmark
     if not skip:
         raise LeakageError(known)
-    ids = {id for id, _ in known}
+    return _without(benchmark, {id for id, _ in known})
+
+
+def _without(benchmark: Benchmark, ids: set[str]) -> Benchmark:
     left = tuple(_unscored(case) if _known(case, ids) else case for case in benchmark.cases)
     left = tuple(case for case in left if case.scored or not _given(case))
     if not any(case.scored for case in left):
-        raise UserError("Every given record is known.", "Use --cross-validate.")
+        raise UserError("Every given record is known.", "Give records that distriage has not learned from.")
     return Benchmark(left, benchmark.types_only)
+
+
+def untaught(benchmark: Benchmark, encoder: Learned) -> Benchmark:
+    """The benchmark without scored records that the encoder was taught, or nearly: no fold teaches it anew.
+
+    UserError when nothing is left.
+    """
+    taught = {c.prepared.record.report.id for c in benchmark.scored if encoder.knows(c.prepared.reading)}
+    return _without(benchmark, taught) if taught else benchmark
 
 
 def _known(case: EvalCase, ids: set[str]) -> bool:

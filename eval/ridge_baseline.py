@@ -63,7 +63,7 @@ def _calibrated(axis: Judged, held_out: Array, hits: Array) -> tuple[tuple[float
 
 
 class Ridge:
-    """Kernel ridge regression on one view: TF-IDF words ("tfidf"), or sentence vectors ("minilm")."""
+    """Kernel ridge regression on one view: TF-IDF words, or sentence vectors."""
 
     def __init__(self, name: str, view: Blocks) -> None:
         self.name = name

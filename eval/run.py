@@ -32,7 +32,7 @@ def run(
     known = {case.id: case for case in load_cases()}
     done: dict[str, dict[int, CasePrediction]] = {system.name: {} for system in systems}
     for fold in folds:
-        train = _training_set(benchmark.cases, fold, taxonomy)
+        train = training_set(benchmark.cases, fold, taxonomy)
         for system in systems:
             system.fit(train)
             items = [benchmark.cases[at] for at in fold.test]
@@ -52,7 +52,8 @@ def run(
     }
 
 
-def _training_set(cases: Sequence[EvalCase], fold: Fold, taxonomy: Taxonomy) -> TrainingSet:
+def training_set(cases: Sequence[EvalCase], fold: Fold, taxonomy: Taxonomy) -> TrainingSet:
+    """What a fold leaves to learn from."""
     left = [cases[at] for at in fold.train]
     return TrainingSet(
         [case.prepared for case in left], [case.prepared for case in left if case.in_corpus], taxonomy

@@ -9,7 +9,7 @@ from pathlib import Path
 from embeddings.encoder import Encoder, OnnxEncoder
 from eval.benchmark import Benchmark, given_benchmark, shipped_benchmark
 from eval.caching import CachingEncoder
-from eval.guard import guard
+from eval.guard import guard, untaught
 from eval.predictions import Predictions
 from eval.protocol import System
 from eval.run import run, sources_of
@@ -17,6 +17,7 @@ from eval.splits import FOLDS, Fold, Split, held_out, split
 from eval.systems import Judging, Refitted, Shipped
 from knowledge.engine import load_knowledge
 from knowledge.judging.store import load_judge
+from knowledge.judging.tuned import load_heads
 from knowledge.taxonomy import Taxonomy, load_taxonomy
 from knowledge.training.leakage import Learned
 
@@ -66,26 +67,35 @@ class Session:
         else:
             benchmark = shipped_benchmark(self.encoder, self._read)
         self.encoder.save()
+        known = len(benchmark.scored)
+        benchmark = untaught(benchmark, Learned.of(load_heads(self.taxonomy).about["fingerprints"]))
+        skipped = known - len(benchmark.scored)
         made = tuple(split(benchmark.cases, how, folds))
         named = {
-            "cv": f"{len(made)}-fold cross-validation by issue, everything refitted in each fold",
-            "framework": f"each of {len(made)} frameworks left out in turn, everything refitted",
-            "time": f"the latest cases of each of {len(made)} repositories, everything refitted on the earlier ones",
+            "cv": f"{len(made)}-fold cross-validation by issue, all but the encoder refitted in each fold",
+            "framework": f"each of {len(made)} frameworks left out in turn, all but the encoder refitted",
+            "time": f"the latest cases of each of {len(made)} repositories, all but the encoder refitted on earlier",
         }
-        return Plan(benchmark, made, named[how], sources_of(benchmark.cases), None, 0)
+        return Plan(benchmark, made, named[how], sources_of(benchmark.cases), None, skipped)
 
     def held_out(self, data: Sequence[Path], *, skip_known: bool = False) -> Plan:
         """Given files against what ships. LeakageError when some of them are known, unless they are skipped."""
         given = given_benchmark(data, self.encoder, self._read)
         self.encoder.save()
         judge, about = load_judge(self.taxonomy)
-        benchmark = guard(given, Learned.of(about["fingerprints"]), skip=skip_known)
+        taught = Learned.of(judge.tuned.about["fingerprints"])
+        benchmark = guard(given, Learned.of(about["fingerprints"]).joined(taught), skip=skip_known)
         store = load_knowledge(self._model_dir, self._cache_dir, encoder=self.encoder).store
         judging = Judging(judge, store.index, {id: case.labels for id, case in store.cases.items()})
         learned = ", ".join(f"{source} {n}" for source, n in sorted(about["sources"].items()))
         fold = held_out(benchmark.cases)
         skipped = len(given.scored) - len(benchmark.scored)
         return Plan(benchmark, (fold,), "held out, distriage as it ships", learned, judging, skipped)
+
+    def plain_encoder(self) -> CachingEncoder:
+        """The shipped encoder without what training added to it."""
+        plain = OnnxEncoder(None, self._cache_dir / "model", adapted=False)
+        return CachingEncoder(plain, self._cache_dir / "eval")
 
     def run(self, plan: Plan, systems: Sequence[System]) -> dict[str, Predictions]:
         """Predictions of each system by its name."""

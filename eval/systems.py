@@ -10,6 +10,7 @@ from knowledge.judging.axes import Judged
 from knowledge.judging.judge import Judge, Judgement, neighbour_votes
 from knowledge.judging.learner import learn
 from knowledge.judging.retrieve import CaseIndex
+from knowledge.judging.tuned import TunedHeads, load_heads
 from knowledge.training.items import VOTERS, Prepared, index_of, training_items
 from knowledge.triage import CaseLabels
 
@@ -61,12 +62,15 @@ class Refitted:
 
     name = "distriage"
 
-    def __init__(self) -> None:
+    def __init__(self, tuned: TunedHeads | None = None) -> None:
+        """`tuned`: heads learned with the encoder (None = the shipped ones); no fold learns them anew."""
         self.judging: Judging | None = None
+        self._tuned = tuned
 
     def fit(self, train: TrainingSet) -> None:
         """Learn everything from `train`."""
-        judge = learn(training_items(train.learn, train.corpus, train.taxonomy), train.taxonomy)
+        tuned = self._tuned or load_heads(train.taxonomy)
+        judge = learn(training_items(train.learn, train.corpus, train.taxonomy), train.taxonomy, tuned)
         labels = {p.record.report.id: p.record.labels for p in train.corpus}
         self.judging = Judging(judge, index_of(train.corpus), labels)
 

@@ -13,6 +13,7 @@ from knowledge.advice import advise
 from knowledge.case_store import CaseStore, open_store
 from knowledge.cases import load_cases
 from knowledge.diagnostics import compose_script, has_result
+from knowledge.errors import ModelError
 from knowledge.evidence import Reading, read_report
 from knowledge.evidence.summary import summarise
 from knowledge.judging.axes import Judged
@@ -69,16 +70,22 @@ def load_knowledge(
 ) -> Knowledge:
     """Load model, judge and corpus; the first time converts the model and indexes the corpus into `cache_dir`.
 
-    Raises ModelError when the model or the judge's weights are missing or damaged.
+    Raises ModelError when the model or the judge's weights are missing or damaged, or the judge was
+    trained with another model.
     """
     with ThreadPoolExecutor(1) as beside:
         # Opening the model is C++ without the interpreter's lock; the rest is Python.
         opening = beside.submit(lambda: encoder or OnnxEncoder(model_dir, cache_dir / "model"))
         taxonomy = load_taxonomy()
         table = SignatureTable()
-        judge, _ = load_judge(taxonomy, judge_file)
+        judge, about = load_judge(taxonomy, judge_file)
         load_cases()
         encoder = opening.result()
+    if about["encoder"] != encoder.model_hash:
+        raise ModelError(
+            "The judge was trained with another embedding model.",
+            "Unset DISTRIAGE_MODEL_DIR, or let it name the files of all-MiniLM-L6-v2.",
+        )
     store = open_store(load_cases(), cache_dir / "index", lambda: table, encoder, rebuild=rebuild)
     return Knowledge(encoder, judge, store, table)
 
@@ -155,6 +162,7 @@ def conclude(
             for axis in ("stage", "symptom", "cause", "fix")
         }
     evidence = summarise(reading)
+    distributed = _distributed(judged["distributed"], claim=fault)
     neighbours = _nearest(examined.neighbours, axes["type"].top, min(max(top, 3), 5) if top >= 3 else top)
     return Triage(
         id=reading.report.id,
@@ -164,11 +172,11 @@ def conclude(
         symptom=axes["symptom"],
         cause=axes["cause"],
         fix=axes["fix"],
-        distributed=_distributed(judged["distributed"], claim=fault),
+        distributed=distributed,
         evidence=evidence,
         neighbours=neighbours,
         advice=advise(axes, reading.framework, knowledge.taxonomy, top=top, fault=fault),
-        missing=ask_for(reading, axes) if fault or empty else [],
+        missing=ask_for(reading, axes, distributed) if fault or empty else [],
         script=_script(judged["cause"], axes["symptom"].top, reading, answered) if fault else "",
     )
 

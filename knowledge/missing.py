@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from knowledge.evidence import Reading
 from knowledge.evidence.lines import Kind
-from knowledge.triage import Axis, MissingItem
+from knowledge.triage import Axis, Distributed, MissingItem
 
 MOST = 4
 _NAMES = {
@@ -17,11 +17,18 @@ _NAMES = {
 }
 
 
-def ask_for(reading: Reading, axes: Mapping[str, Axis]) -> list[MissingItem]:
-    """At most four concrete requests, the most useful first; nothing is asked twice that the report says."""
+def ask_for(reading: Reading, axes: Mapping[str, Axis], distributed: Distributed) -> list[MissingItem]:
+    """At most four concrete requests, the most useful first; nothing is asked twice that the report says.
+
+    Of a fault that surely shows on one device, nobody is asked how many take part.
+    """
     stage = axes["stage"].top or "D"
     symptom = axes["symptom"].top or ""
-    asks = [*_log(reading, symptom), *_versions(reading, stage, symptom), *_launch(reading, stage, symptom)]
+    asks = [
+        *_log(reading, symptom),
+        *_versions(reading, stage, symptom),
+        *_launch(reading, stage, symptom, several=distributed.answer is not False),
+    ]
     return asks[:MOST]
 
 
@@ -69,7 +76,7 @@ def _versions(reading: Reading, stage: str, symptom: str) -> list[MissingItem]:
     return [MissingItem(id="versions", ask=f"The versions of: {names}.")]
 
 
-def _launch(reading: Reading, stage: str, symptom: str) -> list[MissingItem]:
+def _launch(reading: Reading, stage: str, symptom: str, *, several: bool) -> list[MissingItem]:
     out: list[MissingItem] = []
     if stage != "A" and reading.launcher is None:
         out.append(
@@ -78,7 +85,7 @@ def _launch(reading: Reading, stage: str, symptom: str) -> list[MissingItem]:
                 ask="The exact launch command with its options and the relevant environment variables.",
             )
         )
-    if stage in ("B", "C", "D") and reading.world_size is None and symptom != "D.1.6":
+    if several and stage in ("B", "C", "D") and reading.world_size is None and symptom != "D.1.6":
         out.append(
             MissingItem(
                 id="world_size",

@@ -46,10 +46,11 @@ def headline(triage: Triage, taxonomy: Taxonomy) -> str:
     if triage.symptom.answer:
         return f"{named(taxonomy, 'symptom', best.id)} ({sure(best.p)})"
     stage = triage.stage.ranking[0]
-    if triage.stage.answer:
-        where = named(taxonomy, "stage", stage.id)
-        return f"A fault of stage {where} ({sure(stage.p)}); its symptom cannot be told from this text."
-    return "A fault; neither stage nor symptom can be told from this text."
+    where = f" of stage {named(taxonomy, 'stage', stage.id)} ({sure(stage.p)})" if triage.stage.answer else ""
+    open_ = " or ".join(f"{named(taxonomy, 'symptom', r.id)} ({r.p:.0%})" for r in triage.symptom.ranking[:2])
+    cause = triage.cause.ranking[0]
+    told = f" Its cause: {named(taxonomy, 'cause', cause.id)} ({sure(cause.p)})." if triage.cause.answer else ""
+    return f"A fault{where}; its symptom cannot be told for sure: {open_}.{told}"
 
 
 def verdict(axis: Axis, taxonomy: Taxonomy, name: str) -> tuple[str, str]:

@@ -8,8 +8,8 @@ from datetime import timedelta
 
 from bot.gate.ids import check_ids
 from bot.jobs.runner import Ended
+from bot.pasted import pasted_report
 from bot.slack.answer import render
-from bot.slack.as_report import as_report
 from bot.slack.ports import SlackPorts
 from bot.slack.records import SlackTriage
 from bot.slack.sending import Sender
@@ -52,7 +52,7 @@ def triaged(
     id_: str, body: str, notes: tuple[str, ...], ports: SlackPorts, results: Sequence[str] = ()
 ) -> Triage:
     """The core's triage of a text and of what diagnostics found. Raises `CoreFailed` and `GateError`."""
-    report = as_report(id_, body, notes)
+    report = pasted_report(f"slack:{id_}", body, notes)
     triage = ports.core.triage(replace(report, body="\n\n".join([report.body, *results])))
     check_ids(triage, ports.core.ids)
     return triage

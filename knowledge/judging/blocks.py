@@ -13,8 +13,8 @@ from knowledge.judging.form import BUCKETS as FORM_BUCKETS
 from knowledge.judging.hashing import Floats, Sparse
 
 FORM = ("title", "text", "lines")
-TYPE_BLOCKS = ("cues", *FORM)
-"""Hashed blocks that tell the type, beside the vectors."""
+LINEAR_BLOCKS = ("cues", *FORM)
+"""Hashed blocks of the linear heads, beside the vectors."""
 SPARSE: Mapping[str, int] = {
     "words": WORD_BUCKETS,
     "cues": CUE_BUCKETS,

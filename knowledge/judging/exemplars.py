@@ -1,7 +1,8 @@
 """The reports that the judge compares with: their numbers, and how alike a new report is to each of them.
 
-Likeness is a Gaussian of the angle between two reports over sentence vectors, words and cues together. It lets a
-head count what occurs together, which sums of single words cannot; measured in docs/evaluation.md.
+Likeness is a Gaussian of the angle between two reports over words and cues together. It lets a head count what
+occurs together, which sums of single words cannot. Sentence vectors are not compared here: the encoder has seen
+most of these reports, so that theirs would be more telling than a new report's (measured in docs/evaluation.md).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from knowledge.judging.blocks import SPARSE, Weighting
 from knowledge.judging.features import Features
 from knowledge.judging.hashing import Floats, Sparse
 
-COMPARED = ("vectors", "words", "cues")
+COMPARED = ("words", "cues")
 SHARPNESS = 1.5
 """Figures move little between 1 and 4."""
 Array = npt.NDArray[np.float64]
@@ -58,31 +59,28 @@ class Rows:
 
 
 class Exemplars:
-    """What is kept of the compared reports: `vectors` float32 (n, 2 x dims) and the hashed blocks by name."""
+    """What is kept of the compared reports: `count` of them, their hashed blocks by name."""
 
-    def __init__(self, vectors: Floats, rows: Mapping[str, Rows]) -> None:
-        self.vectors = vectors
+    def __init__(self, count: int, rows: Mapping[str, Rows]) -> None:
+        self.count = count
         self.rows = rows
-        squares = np.einsum("nd,nd->n", vectors, vectors).astype(np.float64)
+        squares = np.zeros(count)
         for block in rows.values():
-            squares += np.bincount(block.row, block.weight**2, minlength=len(vectors))
+            squares += np.bincount(block.row, block.weight**2, minlength=count)
         self._length = np.sqrt(np.maximum(squares, 1e-9))
 
     @classmethod
     def of(cls, items: Sequence[Features], weighting: Weighting) -> Exemplars:
         """Keep these reports."""
-        hashed = [name for name in COMPARED if name in SPARSE]
-        return cls(
-            np.stack([item.vectors for item in items]),
-            {name: Rows.of([weighting.unit(item, name) for item in items]) for name in hashed},
-        )
+        rows = {name: Rows.of([weighting.unit(item, name) for item in items]) for name in COMPARED}
+        return cls(len(items), rows)
 
     def likeness(self, item: Features, weighting: Weighting) -> Array:
         """How alike a report is to each of these: (n,)."""
-        products = np.asarray(self.vectors @ item.vectors, np.float64)
-        square = float(item.vectors @ item.vectors)
+        products = np.zeros(self.count)
+        square = 0.0
         for name, rows in self.rows.items():
             unit = weighting.unit(item, name)
-            products += rows.dot(unit, SPARSE[name], len(products))
+            products += rows.dot(unit, SPARSE[name], self.count)
             square += float(unit.weight @ unit.weight)
         return _gaussian(products / (self._length * np.sqrt(max(square, 1e-9))))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, islice
 
 from embeddings.encoder import Encoder
 from knowledge.evidence import Reading
@@ -15,6 +16,8 @@ from knowledge.judging.hashing import Floats, Sparse, hashed, ngram_weights
 
 WORD_BUCKETS = 1 << 15
 CUE_BUCKETS = 1 << 13
+REPEATS = 3
+LONGEST_WORD = 80
 MAX_EMBEDDED = 700
 """Characters of a view that are embedded: about 170 tokens; what decides stands in the first sentences."""
 
@@ -30,7 +33,7 @@ class Features:
     title: Sparse
     text: Sparse
     lines: Sparse
-    """These three: the post as it stands (knowledge/judging/form.py), for the type alone."""
+    """These three: the post as it stands (knowledge/judging/form.py), for the type and whether it is distributed."""
     vectors: Floats
     """Float32 (2 x dims): title with prose; title with decisive lines. Each half has unit length."""
 
@@ -39,7 +42,20 @@ def views(reading: Reading) -> tuple[str, str]:
     """The two texts that are embedded: the reporter's account, and the lines that decide."""
     title = reading.report.title
     decisive = " ".join(d.text[:200] for d in reading.decisive[:7] if not d.in_title)
-    return f"{title}. {' '.join(reading.prose.split())}"[:MAX_EMBEDDED], f"{title}. {decisive}"[:MAX_EMBEDDED]
+    prose = " ".join(islice(_fresh(reading.prose), MAX_EMBEDDED))
+    return f"{title}. {prose}"[:MAX_EMBEDDED], f"{title}. {decisive}"[:MAX_EMBEDDED]
+
+
+def _fresh(text: str) -> Iterator[str]:
+    """Words, but of what repeats itself only the first few: a thousand mentions must not fill the view."""
+    seen: Counter[tuple[str, str]] = Counter()
+    before = ""
+    for found in text.split():
+        word = found[:LONGEST_WORD]
+        seen[before, word] += 1
+        if seen[before, word] <= REPEATS:
+            yield word
+        before = word
 
 
 def featurise(readings: Sequence[Reading], encoder: Encoder) -> list[Features]:

@@ -10,13 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from knowledge.judging.axes import COUPLED, JUDGED, Judged, axis_ids
-from knowledge.judging.blocks import SPARSE, TYPE_BLOCKS, Weighting, gram_of
+from knowledge.judging.blocks import SPARSE, Weighting, gram_of
 from knowledge.judging.calibrate import Calibration, combine, fit_mass, fit_threshold, fit_weights
 from knowledge.judging.exemplars import COMPARED, Exemplars, likeness
 from knowledge.judging.features import Features
 from knowledge.judging.hashing import Floats
 from knowledge.judging.judge import AxisHead, Judge, sources
 from knowledge.judging.ridge import Matrix, RidgeFit, fit_ridge, invert
+from knowledge.judging.tuned import TunedHeads
 from knowledge.taxonomy import Taxonomy
 
 Array = npt.NDArray[np.float64]
@@ -33,8 +34,12 @@ TARGET_PRECISION: Mapping[Judged, float] = {
 """What share of claimed answers should be right; below it the answer is "cannot tell"."""
 TARGET_COVERAGE = 0.90
 """Share of cases whose answer set should hold a right id."""
-LINEAR_BLOCKS = ("vectors", *TYPE_BLOCKS)
-"""What the type is told by. Its head is linear: projects' templates are learned line by line, not by likeness."""
+LINEAR: Mapping[Judged, Mapping[str, float]] = {
+    "type": {"vectors": 1.0, "title": 1.0, "text": 1.0, "lines": 1.0, "cues": 0.3},
+    "distributed": {"vectors": 1.0, "title": 1.0, "text": 1.0, "lines": 1.0, "cues": 1.0},
+}
+"""Axes whose head is linear, and the share of each block in it: projects' templates are learned line by line, and what
+makes a fault distributed is one word rather than the likeness of the whole (docs/evaluation.md)."""
 LINEAR_PENALTY = 1.0
 PENALTY = 0.4
 """Ridge penalties; figures change little between half and twice of them (docs/evaluation.md)."""
@@ -48,6 +53,8 @@ START: Mapping[Judged, tuple[float, ...]] = {
     "topic": (8.0,),
 }
 """Where the search for the calibration weights starts, and what few rows are pulled towards."""
+START_TUNED = 0.5
+"""The same for the tuned heads, whose scores are log-probabilities."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +74,11 @@ class TrainingItem:
     calibrates: bool
 
 
-def learn(items: Sequence[TrainingItem], taxonomy: Taxonomy) -> Judge:
-    """Fit every axis; deterministic. Axes are fitted in an order such that the coupled ones find their input."""
+def learn(items: Sequence[TrainingItem], taxonomy: Taxonomy, tuned: TunedHeads) -> Judge:
+    """Fit every axis; deterministic. Axes are fitted in an order such that the coupled ones find their input.
+
+    `tuned` is taken as it is; only how much it counts is fitted, on the items that calibrate.
+    """
     weighting = Weighting.of([item.features for item in items])
     kernels = _Kernels(items, weighting)
     compared = [n for n, item in enumerate(items) if any(item.labels.get(a) for a in JUDGED if a != "type")]
@@ -80,11 +90,11 @@ def learn(items: Sequence[TrainingItem], taxonomy: Taxonomy) -> Judge:
         rows = np.array([n for n, item in enumerate(items) if item.labels.get(axis)])
         labelled = [items[n] for n in rows]
         weights = np.array([item.weight for item in labelled])
-        linear = axis == "type"
-        inverse = kernels.inverse(linear, rows, weights)
+        shares = LINEAR.get(axis)
+        inverse = kernels.inverse(shares, rows, weights)
         fit = fit_ridge(inverse, _targets(labelled, ids, axis), weights, [item.group for item in labelled])
         full = np.tile(fit.prior, (len(items), 1))
-        if not linear:
+        if shares is None:
             # Whoever calibrates another axis needs this one's score, too, labelled on it or not.
             others = np.setdiff1d(np.arange(len(items)), rows)
             full[others] += kernels.likeness[np.ix_(others, rows)] @ fit.alpha
@@ -92,15 +102,15 @@ def learn(items: Sequence[TrainingItem], taxonomy: Taxonomy) -> Judge:
         held[axis] = full
         primal: dict[str, Floats] = {}
         alpha: Floats | None = None
-        if linear:
-            primal = _weights([item.features for item in labelled], weighting, fit)
+        if shares:
+            primal = _weights([item.features for item in labelled], weighting, fit, shares)
         else:
             alpha = np.zeros((len(compared), len(ids)), np.float32)
             alpha[[place[n] for n in rows.tolist()]] = fit.alpha
         prior = fit.prior.astype(np.float32)
         heads[axis] = AxisHead(ids, prior, primal, alpha, Calibration(START[axis], 0.0, 1.0))
     exemplars = Exemplars.of([items[n].features for n in compared], weighting)
-    return Judge(weighting, exemplars, _calibrated(items, heads, held, taxonomy), taxonomy)
+    return Judge(weighting, exemplars, _calibrated(items, heads, held, taxonomy, tuned), tuned, taxonomy)
 
 
 def _calibrated(
@@ -108,15 +118,19 @@ def _calibrated(
     heads: Mapping[Judged, AxisHead],
     held: Mapping[Judged, Array],
     taxonomy: Taxonomy,
+    tuned: TunedHeads,
 ) -> dict[Judged, AxisHead]:
     """The heads with weights of their score sources, thresholds and answer-set mass, from held-out scores."""
     out: dict[Judged, AxisHead] = {}
     symptom: Array | None = None
+    vectors = np.stack([item.features.vectors for item in items])
     for axis in COUPLED:
         head = heads[axis]
         votes = _votes(items, axis, len(head.ids))
         inputs = sources(axis, held[axis], votes, held["stage"], symptom, taxonomy)
-        calibration, p = _calibrate(items, axis, head.ids, inputs)
+        told = tuned.scores(axis, vectors)
+        start = (*START[axis], *(START_TUNED for _ in told))
+        calibration, p = _calibrate(items, axis, head.ids, [*inputs, *told], start)
         symptom = p if axis == "symptom" else symptom
         out[axis] = replace(head, calibration=calibration)
     return out
@@ -133,20 +147,24 @@ class _Kernels:
     @cached_property
     def likeness(self) -> Matrix:
         """Likeness of all items to each other."""
-        return likeness(self._gram(self._features, COMPARED)).astype(np.float32)
+        return likeness(self._gram(self._features, dict.fromkeys(COMPARED, 1.0))).astype(np.float32)
 
-    def inverse(self, linear: bool, rows: npt.NDArray[np.int64], weights: Array) -> Matrix:
-        """Inverse of the regularised kernel matrix of these rows; axes labelled on the same rows share it."""
-        if linear:
-            gram = self._gram([self._features[row] for row in rows], LINEAR_BLOCKS).astype(np.float32)
+    def inverse(
+        self, shares: Mapping[str, float] | None, rows: npt.NDArray[np.int64], weights: Array
+    ) -> Matrix:
+        """Inverse of the regularised kernel matrix of these rows; axes that compare the same rows share it."""
+        if shares:
+            gram = self._gram([self._features[row] for row in rows], shares).astype(np.float32)
             return invert(gram, weights, LINEAR_PENALTY)
         key = rows.tobytes()
         if key not in self._inverses:
             self._inverses[key] = invert(self.likeness[np.ix_(rows, rows)], weights, PENALTY)
         return self._inverses[key]
 
-    def _gram(self, features: Sequence[Features], blocks: Sequence[str]) -> Array:
-        return np.asarray(sum(gram_of(features, self._weighting, name) for name in blocks))
+    def _gram(self, features: Sequence[Features], shares: Mapping[str, float]) -> Array:
+        return np.asarray(
+            sum(share * gram_of(features, self._weighting, name) for name, share in shares.items())
+        )
 
 
 def _targets(items: Sequence[TrainingItem], ids: tuple[str, ...], axis: Judged) -> Array:
@@ -158,16 +176,21 @@ def _targets(items: Sequence[TrainingItem], ids: tuple[str, ...], axis: Judged) 
     return targets
 
 
-def _weights(features: Sequence[Features], weighting: Weighting, fit: RidgeFit) -> dict[str, Floats]:
-    """Primal weights of each block: the sum over training items of their features times alpha."""
+def _weights(
+    features: Sequence[Features], weighting: Weighting, fit: RidgeFit, shares: Mapping[str, float]
+) -> dict[str, Floats]:
+    """Primal weights of each block: its share of the sum over training items of their features times alpha."""
     alpha = fit.alpha.astype(np.float32)
-    out: dict[str, Floats] = {"vectors": np.stack([f.vectors for f in features]).T @ alpha}
-    for name in TYPE_BLOCKS:
+    out: dict[str, Floats] = {}
+    for name, share in shares.items():
+        if name == "vectors":
+            out[name] = share * (np.stack([f.vectors for f in features]).T @ alpha)
+            continue
         block = np.zeros((SPARSE[name], alpha.shape[1]), np.float32)
         for row, item in zip(alpha, features, strict=True):
             unit = weighting.unit(item, name)
             block[unit.index] += unit.weight[:, None] * row
-        out[name] = block
+        out[name] = share * block
     return out
 
 
@@ -177,7 +200,11 @@ def _votes(items: Sequence[TrainingItem], axis: Judged, size: int) -> Array:
 
 
 def _calibrate(
-    items: Sequence[TrainingItem], axis: Judged, ids: tuple[str, ...], inputs: Sequence[Array]
+    items: Sequence[TrainingItem],
+    axis: Judged,
+    ids: tuple[str, ...],
+    inputs: Sequence[Array],
+    start: tuple[float, ...],
 ) -> tuple[Calibration, Array]:
     rows = [n for n, item in enumerate(items) if item.calibrates and item.labels.get(axis)]
     hits = np.zeros((len(rows), len(ids)))
@@ -185,7 +212,7 @@ def _calibrate(
         for label in items[n].labels[axis]:
             hits[at, ids.index(label)] = 1
     chosen = [source[rows] for source in inputs]
-    weights = fit_weights(chosen, hits, START[axis]) if len(rows) >= 20 else START[axis]
+    weights = fit_weights(chosen, hits, start) if len(rows) >= 20 else start
     probabilities = combine(inputs, weights)
     held_out = probabilities[rows]
     threshold = fit_threshold(held_out, hits, TARGET_PRECISION[axis]) if len(rows) >= 20 else 1.01

@@ -1,12 +1,11 @@
 """The judge on disk: plain arrays and JSON, never a pickle.
 
-Weights and exemplars are kept as int8 with one scale a column or row: a quarter of the size or less, and the
-rounding moves a probability by less than its second decimal. Of the exemplars no text is kept.
+Weights are kept as int8 with one scale a column: a quarter of the size or less, and the rounding moves a
+probability by less than its second decimal. Of the exemplars no text is kept.
 """
 
 from __future__ import annotations
 
-import io
 import json
 import zipfile
 from pathlib import Path
@@ -15,15 +14,17 @@ from typing import Any
 import numpy as np
 
 from knowledge.errors import ModelError
+from knowledge.judging.arrays import write_arrays
 from knowledge.judging.axes import Judged
-from knowledge.judging.blocks import SPARSE, TYPE_BLOCKS, Weighting
+from knowledge.judging.blocks import LINEAR_BLOCKS, SPARSE, Weighting
 from knowledge.judging.calibrate import Calibration
 from knowledge.judging.exemplars import COMPARED, Exemplars, Rows
 from knowledge.judging.hashing import Floats
 from knowledge.judging.judge import AxisHead, Judge
+from knowledge.judging.tuned import TunedHeads, load_heads
 from knowledge.taxonomy import Taxonomy
 
-FORMAT = 2
+FORMAT = 3
 SHIPPED = Path(__file__).parent / "judge.npz"
 _REMEDY = "Restore the file, or make it anew with: make train"
 
@@ -50,18 +51,13 @@ def save_judge(judge: Judge, file: Path, about: dict[str, Any]) -> None:
             arrays[f"{axis}.{name}.scale"] = scale.astype(np.float32)
             arrays[f"{axis}.{name}"] = np.rint(block[used] / scale).astype(np.int8)
     arrays["meta"] = np.frombuffer(json.dumps(meta, sort_keys=True).encode(), np.uint8)
-    _write(file, arrays)
+    write_arrays(file, arrays)
 
 
 def _exemplar_arrays(judge: Judge) -> dict[str, np.ndarray[Any, Any]]:
-    vectors = judge.exemplars.vectors
-    scale = np.maximum(np.abs(vectors).max(axis=1, keepdims=True), 1e-9) / 127
-    arrays: dict[str, np.ndarray[Any, Any]] = {
-        "exemplars.vectors": np.rint(vectors / scale).astype(np.int8),
-        "exemplars.scale": scale.astype(np.float32),
-    }
+    arrays: dict[str, np.ndarray[Any, Any]] = {}
     for name, rows in judge.exemplars.rows.items():
-        counts = np.bincount(rows.row, minlength=len(vectors))
+        counts = np.bincount(rows.row, minlength=judge.exemplars.count)
         arrays[f"exemplars.{name}.count"] = counts.astype(np.uint16)
         arrays[f"exemplars.{name}.index"] = rows.index.astype(np.uint16)
         # Rows have unit length, so no weight is above one.
@@ -70,8 +66,8 @@ def _exemplar_arrays(judge: Judge) -> dict[str, np.ndarray[Any, Any]]:
 
 
 def _exemplars(arrays: Any) -> Exemplars:
-    vectors = arrays["exemplars.vectors"].astype(np.float32) * arrays["exemplars.scale"]
-    return Exemplars(vectors, {name: _rows(arrays, name) for name in COMPARED if name in SPARSE})
+    rows = {name: _rows(arrays, name) for name in COMPARED}
+    return Exemplars(len(arrays[f"exemplars.{COMPARED[0]}.count"]), rows)
 
 
 def _rows(arrays: Any, name: str) -> Rows:
@@ -83,19 +79,13 @@ def _rows(arrays: Any, name: str) -> Rows:
     )
 
 
-def _write(file: Path, arrays: dict[str, Any]) -> None:
-    # numpy.savez stamps the time into the archive; training twice must give the same bytes.
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for name in sorted(arrays):
-            buffer = io.BytesIO()
-            np.lib.format.write_array(buffer, np.ascontiguousarray(arrays[name]), allow_pickle=False)
-            archive.writestr(
-                zipfile.ZipInfo(f"{name}.npy", (1980, 1, 1, 0, 0, 0)), buffer.getvalue(), zipfile.ZIP_DEFLATED
-            )
+def load_judge(
+    taxonomy: Taxonomy, file: Path = SHIPPED, tuned: TunedHeads | None = None
+) -> tuple[Judge, dict[str, Any]]:
+    """The judge, with the shipped tuned heads unless others are given, and what it was made of.
 
-
-def load_judge(taxonomy: Taxonomy, file: Path = SHIPPED) -> tuple[Judge, dict[str, Any]]:
-    """The judge and what it was made of. Raises ModelError when the file is missing or of another format."""
+    Raises ModelError when the file is missing or of another format.
+    """
     try:
         # Opened here: numpy leaves a file that it cannot read open.
         with file.open("rb") as raw, np.load(raw, allow_pickle=False) as arrays:
@@ -111,7 +101,7 @@ def load_judge(taxonomy: Taxonomy, file: Path = SHIPPED) -> tuple[Judge, dict[st
         raise ModelError(
             f"The judge's weights in {file} cannot be read ({type(error).__name__}).", _REMEDY
         ) from error
-    return Judge(Weighting(idf), exemplars, heads, taxonomy), meta["about"]
+    return Judge(Weighting(idf), exemplars, heads, tuned or load_heads(taxonomy), taxonomy), meta["about"]
 
 
 def _head(arrays: Any, axis: Judged, entry: dict[str, Any], idf: dict[str, Floats]) -> AxisHead:
@@ -120,7 +110,7 @@ def _head(arrays: Any, axis: Judged, entry: dict[str, Any], idf: dict[str, Float
     if f"{axis}.alpha" in arrays:
         return AxisHead(ids, prior, {}, arrays[f"{axis}.alpha"].astype(np.float32), calibration)
     weights: dict[str, Floats] = {"vectors": arrays[f"{axis}.vectors"].astype(np.float32)}
-    for name in TYPE_BLOCKS:
+    for name in LINEAR_BLOCKS:
         block = np.zeros((SPARSE[name], len(ids)), np.float32)
         block[np.flatnonzero(idf[name])] = arrays[f"{axis}.{name}"] * arrays[f"{axis}.{name}.scale"]
         weights[name] = block

@@ -70,6 +70,10 @@ class Learned:
         assert isinstance(ids, Sequence)
         return cls(frozenset(str(id) for id in ids), np.frombuffer(raw, np.uint32).reshape(-1, HASHES))
 
+    def joined(self, other: Learned) -> Learned:
+        """What either has learned from."""
+        return Learned(self.ids | other.ids, np.concatenate([self.minima, other.minima]))
+
     def knows(self, reading: Reading) -> str | None:
         """Why the report must not be scored ("its id ...", "a near-duplicate ..."), or None when it is new."""
         if id_hash(reading.report.id) in self.ids:

@@ -17,6 +17,10 @@ from knowledge.report import Report
 from knowledge.triage import CaseLabels
 
 COMPOSED = Path(__file__).parent / "composed.jsonl"
+COMPOSED_MORE = Path(__file__).parent / "composed_more.jsonl"
+"""Composed cases that teach the encoder alone: they brought the heads nothing (docs/evaluation.md)."""
+REPORT_LABELS = Path(__file__).parent / "report_labels.jsonl"
+"""Labels, of one annotation pass, of real reports whose texts are not shipped; they teach the encoder alone."""
 HUMAN = "human"
 WEIGHT = {
     "human": 1.0,
@@ -26,6 +30,7 @@ WEIGHT = {
     "annotated_full": 0.7,
     "composed": 0.6,
     "type": 0.8,
+    "report_labels": 0.6,
 }
 """How much an item of each source counts; set once by how far its labels can be trusted, not searched."""
 
@@ -51,17 +56,42 @@ def shipped_records() -> list[TrainingRecord]:
     return [*(_of_case(case) for case in load_cases()), *composed_records()]
 
 
-def composed_records() -> list[TrainingRecord]:
+def composed_records(file: Path = COMPOSED) -> list[TrainingRecord]:
     """Cases composed for training after no particular report; they are never shown as neighbours."""
     return [
         TrainingRecord(
-            Report(f"composed#{number}", row["title"], row["body"]),
+            Report(f"{file.stem}#{number}", row["title"], row["body"]),
             CaseLabels.model_validate(row["labels"]),
             WEIGHT["composed"],
             False,
             "composed",
         )
-        for number, row in enumerate(read_jsonl(COMPOSED), start=1)
+        for number, row in enumerate(read_jsonl(file), start=1)
+    ]
+
+
+def tuning_records(shared: Path) -> list[TrainingRecord]:
+    """What the encoder learns from: composed cases and reports annotated for training, none that is ever scored.
+
+    Raises DataError when the folder lacks the real reports.
+    """
+    known = [record for record in shipped_records() if record.source in ("composed", "annotated")]
+    full = [record for record in real_records(shared) if record.source == "annotated_full"]
+    return [*known, *composed_records(COMPOSED_MORE), *full, *_labelled_reports(shared)]
+
+
+def _labelled_reports(shared: Path) -> list[TrainingRecord]:
+    labels = {row["id"]: CaseLabels.model_validate(row["labels"]) for row in read_jsonl(REPORT_LABELS)}
+    return [
+        TrainingRecord(
+            Report(row["id"], row["title"], row["body"]),
+            labels[row["id"]],
+            WEIGHT["report_labels"],
+            False,
+            "report_labels",
+        )
+        for row in read_jsonl(shared / "real" / "reports.jsonl.gz")
+        if row["id"] in labels
     ]
 
 

@@ -16,6 +16,7 @@ from rich.progress import Progress
 from embeddings.encoder import OnnxEncoder
 from knowledge.judging.learner import learn
 from knowledge.judging.store import SHIPPED, save_judge
+from knowledge.judging.tuned import load_heads
 from knowledge.signatures import SignatureTable
 from knowledge.taxonomy import load_taxonomy
 from knowledge.training.items import prepare, training_items
@@ -39,7 +40,7 @@ def main() -> None:
         task = progress.add_task("reading and embedding", total=len(records))
         encoder = OnnxEncoder(None, args.cache)
         prepared = prepare(records, SignatureTable(), encoder, lambda n: progress.advance(task, n))
-    judge = learn(training_items(prepared, prepared[:corpus_size], taxonomy), taxonomy)
+    judge = learn(training_items(prepared, prepared[:corpus_size], taxonomy), taxonomy, load_heads(taxonomy))
     about = {
         "sources": dict(sorted(Counter(record.source for record in records).items())),
         "encoder": encoder.model_hash,

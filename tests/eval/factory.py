@@ -4,12 +4,16 @@ from collections.abc import Mapping, Sequence
 
 from eval.benchmark import EvalCase
 from eval.predictions import AxisPrediction, CasePrediction, Predictions, Shown
+from knowledge.judging.tuned import TunedHeads
 from knowledge.report import Report
 from knowledge.signatures import SignatureTable
 from knowledge.training.items import Prepared, prepare
 from knowledge.training.records import TrainingRecord
 from knowledge.triage import CaseLabels
 from tests.embeddings.fake_encoder import FakeEncoder
+
+UNTAUGHT = TunedHeads({}, {})
+"""For the fake encoder, whose vectors mean nothing."""
 
 
 def predicted(

@@ -32,7 +32,7 @@ from knowledge.training.records import shipped_records
 from tests.bot.llm.fake_server import MODEL, Answer, Body, FakeLlm, serve
 from tests.bot.llm.second_readers import schema_of
 from tests.embeddings.fake_encoder import FakeEncoder
-from tests.eval.factory import prepared
+from tests.eval.factory import UNTAUGHT, prepared
 
 CASES = 130
 Brain = Callable[[Body], Answer]
@@ -84,7 +84,7 @@ def evaluated(
 ) -> tuple[dict[str, Predictions], LlmSystem, Settings]:
     llm = FakeLlm()
     llm.brain = brain
-    local = Refitted()
+    local = Refitted(UNTAUGHT)
     with serve(llm) as url:
         settings = Settings(
             data_dir=folder, llm_base_url=url, llm_model=MODEL, llm_duties="adjudicator", llm_concurrency=4
@@ -114,7 +114,7 @@ def test_an_expert_is_fitted_kept_and_asked_from_then_on(benchmark: Benchmark, t
     with open_second_reader(settings) as reader:
         assert reader is not None
     # Whoever evaluates again must not be told figures of weights that saw the cases.
-    again = open_llm_systems(Refitted(), FakeEncoder(), settings, fits=None)
+    again = open_llm_systems(Refitted(UNTAUGHT), FakeEncoder(), settings, fits=None)
     with again as made:
         assert made["distriage+llm"].finished(runs["distriage"]).asked == runs["distriage+llm"].asked
     assert runs["distriage+llm"].asked is not None and runs["distriage+llm"].asked.weights == NESTED

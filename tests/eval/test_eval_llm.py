@@ -17,7 +17,7 @@ from knowledge.training.records import shipped_records
 from tests.bot.llm.fake_server import MODEL, Answer, FakeLlm, serve
 from tests.bot.llm.second_readers import sensible
 from tests.embeddings.fake_encoder import FakeEncoder
-from tests.eval.factory import prepared
+from tests.eval.factory import UNTAUGHT, prepared
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def llm() -> FakeLlm:
 
 @pytest.fixture
 def systems(llm: FakeLlm, tmp_path: Path, items: list[Prepared]) -> Iterator[dict[str, LlmSystem]]:
-    local = Refitted()
+    local = Refitted(UNTAUGHT)
     local.fit(TrainingSet(items[3:], items[3:], load_taxonomy()))
     with serve(llm) as url:
         settings = Settings(
@@ -80,13 +80,13 @@ def test_no_reply_leaves_every_axis_unscored(
 def test_without_an_llm_the_remedy_is_told(tmp_path: Path) -> None:
     with (
         pytest.raises(UserError, match="No LLM is configured"),
-        open_llm_systems(Refitted(), FakeEncoder(), Settings(data_dir=tmp_path), fits="llm"),
+        open_llm_systems(Refitted(UNTAUGHT), FakeEncoder(), Settings(data_dir=tmp_path), fits="llm"),
     ):
         pass
 
 
 def test_a_server_that_is_not_there_ends_the_run_at_once(tmp_path: Path, items: list[Prepared]) -> None:
-    local = Refitted()
+    local = Refitted(UNTAUGHT)
     local.fit(TrainingSet(items[8:], items[8:], load_taxonomy()))
     settings = Settings(
         data_dir=tmp_path, llm_base_url="http://127.0.0.1:9/v1", llm_model=MODEL, llm_timeout=1
@@ -99,7 +99,7 @@ def test_a_server_that_is_not_there_ends_the_run_at_once(tmp_path: Path, items: 
 
 
 def test_fresh_asks_again_what_the_cache_holds(llm: FakeLlm, tmp_path: Path, items: list[Prepared]) -> None:
-    local = Refitted()
+    local = Refitted(UNTAUGHT)
     local.fit(TrainingSet(items[3:], items[3:], load_taxonomy()))
     with serve(llm) as url:
         settings = Settings(data_dir=tmp_path, llm_base_url=url, llm_model=MODEL)

@@ -1,7 +1,7 @@
 import pytest
 
 from eval.benchmark import Benchmark, EvalCase
-from eval.guard import LeakageError, guard
+from eval.guard import LeakageError, guard, untaught
 from knowledge.errors import UserError
 from knowledge.training.leakage import Learned, fingerprints
 from tests.eval.factory import eval_case, prepared, record
@@ -64,3 +64,15 @@ def test_skipping_everything_is_an_error() -> None:
     benchmark = Benchmark((shipped("o/r#1", "hang", TEXT), given("O/R#1", "hang", TEXT)))
     with pytest.raises(UserError, match="Every given record is known"):
         guard(benchmark, NOTHING, skip=True)
+
+
+def test_what_the_encoder_was_taught_is_left_out_of_folds_too() -> None:
+    taught = Learned.of(fingerprints(p.reading for p in prepared(record("o/r#5", "hang", TEXT))))
+    benchmark = Benchmark(
+        (shipped("o/r#5", "hang", TEXT), given("q/q#1", "hang", TEXT), given("q/q#2", "wheel", NEW))
+    )
+    left = untaught(benchmark, taught)
+    assert [case.prepared.record.report.id for case in left.scored] == ["q/q#2"]
+    assert [case.prepared.record.report.id for case in left.cases] == ["o/r#5", "q/q#2"]
+    with pytest.raises(UserError, match="Every given record"):
+        untaught(Benchmark(benchmark.cases[:2]), taught)

@@ -17,7 +17,8 @@ from eval.systems import Refitted
 from knowledge.errors import UserError
 from knowledge.taxonomy import Taxonomy, load_taxonomy
 from knowledge.training.items import Prepared
-from tests.eval.factory import eval_case, record
+from tests.embeddings.fake_encoder import FakeEncoder
+from tests.eval.factory import UNTAUGHT, eval_case, record
 
 KINDS = (
     (
@@ -69,7 +70,7 @@ def benchmark_() -> Benchmark:
 def test_systems_learn_what_words_tell(
     name: str, least: float, benchmark_: Benchmark, taxonomy: Taxonomy
 ) -> None:
-    system: System = Refitted() if name == "distriage" else baseline(name)
+    system: System = Refitted(UNTAUGHT) if name == "distriage" else baseline(name, FakeEncoder)
     folds = split(benchmark_.cases, "cv", 3)
     made = run([system], benchmark_, folds, taxonomy, "3 folds", "by hand")[name]
     assert len(made.cases) == len(benchmark_.cases)
@@ -82,7 +83,7 @@ def test_systems_learn_what_words_tell(
 def test_every_ranking_is_a_distribution_over_the_closed_set(
     name: str, benchmark_: Benchmark, taxonomy: Taxonomy
 ) -> None:
-    system: System = Refitted() if name == "distriage" else baseline(name)
+    system: System = Refitted(UNTAUGHT) if name == "distriage" else baseline(name, FakeEncoder)
     items = [case.prepared for case in benchmark_.cases]
     system.fit(TrainingSet(items[8:], items[8:], taxonomy))
     for verdict in system.rank(items[:8]):
@@ -114,7 +115,7 @@ def test_a_fold_never_sees_what_it_tests(benchmark_: Benchmark, taxonomy: Taxono
 
 def test_a_refitted_index_shows_training_cases_only(benchmark_: Benchmark, taxonomy: Taxonomy) -> None:
     items = [case.prepared for case in benchmark_.cases]
-    system = Refitted()
+    system = Refitted(UNTAUGHT)
     system.fit(TrainingSet(items[8:], items[8:], taxonomy))
     known = {item.record.report.id for item in items[8:]}
     for verdict in system.rank(items[:8]):
@@ -140,18 +141,20 @@ def test_a_silent_system_is_unscored_and_not_zero(benchmark_: Benchmark, taxonom
 
 def test_the_same_run_twice_predicts_the_same(benchmark_: Benchmark, taxonomy: Taxonomy) -> None:
     folds = split(benchmark_.cases, "cv", 2)
-    first, second = (run([Refitted()], benchmark_, folds, taxonomy, "cv", "x")["distriage"] for _ in range(2))
+    first, second = (
+        run([Refitted(UNTAUGHT)], benchmark_, folds, taxonomy, "cv", "x")["distriage"] for _ in range(2)
+    )
     assert first == second
 
 
 def test_an_unknown_baseline_is_told() -> None:
     with pytest.raises(UserError, match="no system 'oracle'"):
-        baseline("oracle")
+        baseline("oracle", FakeEncoder)
 
 
 def test_majority_ranks_by_frequency(benchmark_: Benchmark, taxonomy: Taxonomy) -> None:
     items = [case.prepared for case in benchmark_.cases]
-    system = baseline("majority")
+    system = baseline("majority", FakeEncoder)
     system.fit(TrainingSet(items[:1], [], taxonomy))
     opinion = system.rank(items[:1])[0].axes["symptom"]
     assert opinion.ranking[0][0] == "A.2"

@@ -19,6 +19,7 @@ from bot.render.comment import render_comment
 from bot.render.view import View
 from bot.slack.answer import render
 from bot.slack.view import View as SlackView
+from embeddings.model_files import ModelFiles
 from knowledge.engine import Knowledge, load_knowledge, triage
 from knowledge.report import Report
 from knowledge.triage import AxisName, Triage
@@ -114,7 +115,11 @@ def test_no_injected_instruction_gets_out(llm: FakeLlm, config: LlmConfig, tmp_p
 
     Vectors are fake ones: what is near a report has no part in this, and the model would take most of the time.
     """
-    course = Course(llm, config, load_knowledge(None, tmp_path, encoder=FakeEncoder(dims=384)))
+    course = Course(
+        llm,
+        config,
+        load_knowledge(None, tmp_path, encoder=FakeEncoder(ModelFiles.open().model_hash, dims=384)),
+    )
     assert course.broken == []
     assert course.count >= 150 + 4 * 8
     assert course.answered > 0.9 * course.count

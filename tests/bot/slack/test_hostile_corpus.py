@@ -6,8 +6,8 @@ import pytest
 
 from bot.core import NamedCore
 from bot.gate.ids import check_ids
+from bot.pasted import pasted_report
 from bot.slack.answer import render
-from bot.slack.as_report import as_report
 from bot.slack.decisions import Queue
 from bot.slack.download import Downloaded
 from bot.slack.files import EACH_END, MARGIN, redacted
@@ -76,14 +76,14 @@ def messages(made: Triage) -> list[str]:
 @pytest.mark.parametrize("report", corpus(), ids=lambda report: report.id)
 def test_a_core_that_quotes_the_worst_is_made_inert(report: Hostile) -> None:
     body, queue = as_kept(report)
-    texts = [queue, body, *messages(quoting(as_report("1", body)))]
+    texts = [queue, body, *messages(quoting(pasted_report("slack:1", body)))]
     if report.secret:
         assert not any(report.secret in text for text in texts)
 
 
 @pytest.mark.parametrize("report", corpus(), ids=lambda report: report.id)
 def test_the_engines_answer_is_inert(knowledge: Knowledge, report: Hostile) -> None:
-    made = triage(as_report("1", as_kept(report)[0]), knowledge)
+    made = triage(pasted_report("slack:1", as_kept(report)[0]), knowledge)
     check_ids(made, NAMES.ids)
     texts = messages(made)
     if report.secret:

@@ -17,6 +17,7 @@ from knowledge.judging.hashing import hashed
 from knowledge.judging.judge import Judge
 from knowledge.judging.learner import TrainingItem, learn
 from knowledge.judging.store import load_judge, save_judge
+from knowledge.judging.tuned import TunedHeads
 from knowledge.report import Report
 from knowledge.taxonomy import Taxonomy, load_taxonomy
 
@@ -25,6 +26,7 @@ WORDS = {
     "B.2": ["init", "waits", "rendezvous", "address"],
     "D.2.1": ["hang", "step", "allreduce", "stalled"],
 }
+UNTAUGHT = TunedHeads({}, {})
 STAGE = {"A.1": "A", "B.2": "B", "D.2.1": "D"}
 
 
@@ -69,7 +71,7 @@ def items() -> list[TrainingItem]:
 
 @pytest.fixture(scope="module")
 def judge(items: list[TrainingItem], taxonomy: Taxonomy) -> Judge:
-    return learn(items, taxonomy)
+    return learn(items, taxonomy, UNTAUGHT)
 
 
 def test_the_judge_tells_what_it_learned(judge: Judge) -> None:
@@ -98,7 +100,7 @@ def test_a_report_of_unknown_words_alone_is_judged(judge: Judge) -> None:
 
 def test_a_stored_judge_says_the_same(judge: Judge, taxonomy: Taxonomy, tmp_path: Path) -> None:
     save_judge(judge, tmp_path / "judge.npz", {"sources": {}})
-    loaded, about = load_judge(taxonomy, tmp_path / "judge.npz")
+    loaded, about = load_judge(taxonomy, tmp_path / "judge.npz", UNTAUGHT)
     assert about == {"sources": {}}
     for words in WORDS.values():
         seen = features(words[1:], "o/r", 903)
@@ -116,7 +118,7 @@ def test_storing_twice_gives_the_same_bytes(judge: Judge, tmp_path: Path) -> Non
 def test_a_damaged_file_is_told_with_its_remedy(taxonomy: Taxonomy, tmp_path: Path) -> None:
     (tmp_path / "judge.npz").write_bytes(b"PK\x03\x04 cut short")
     with pytest.raises(ModelError, match="make train"):
-        load_judge(taxonomy, tmp_path / "judge.npz")
+        load_judge(taxonomy, tmp_path / "judge.npz", UNTAUGHT)
 
 
 def test_words_count_by_themselves_and_with_their_repository() -> None:

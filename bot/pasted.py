@@ -19,9 +19,12 @@ FEWEST_WORDS = 4
 _WORDS = re2.compile(r"[A-Za-z]{2,}")
 
 
-def as_report(id_: str, text: str, notes: tuple[str, ...] = ()) -> Report:
-    """The report of a text; the line that becomes the title is left empty in the body, so that numbers stay."""
-    name, lines = f"slack:{id_}", text.split("\n")
+def pasted_report(name: str, text: str, notes: tuple[str, ...] = ()) -> Report:
+    """The report of a text, called `name`.
+
+    The line that becomes the title is left empty in the body, so that line numbers stay.
+    """
+    lines = text.split("\n")
     place = next((number for number, line in enumerate(lines) if line.strip()), 0)
     title = lines[place].strip()
     if _is_sentence(title):

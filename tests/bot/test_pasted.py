@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.slack.as_report import LONGEST_TITLE, as_report
+from bot.inputs import read_input
+from bot.pasted import LONGEST_TITLE, pasted_report
 from knowledge.engine import Knowledge, triage
 
 
@@ -22,7 +25,7 @@ from knowledge.engine import Knowledge, triage
     ],
 )
 def test_a_sentence_in_front_is_the_title(text: str, title: str) -> None:
-    report = as_report("1", text, ("a note",))
+    report = pasted_report("slack:1", text, ("a note",))
     assert (report.id, report.title, report.is_log, report.notes) == ("slack:1", title, False, ("a note",))
     assert title not in report.body
     assert report.body.count("\n") == text.count("\n"), "line numbers stay"
@@ -42,18 +45,18 @@ def test_a_sentence_in_front_is_the_title(text: str, title: str) -> None:
     ],
 )
 def test_anything_else_is_a_log_as_printed(text: str) -> None:
-    report = as_report("1", text)
+    report = pasted_report("slack:1", text)
     assert (report.title, report.body, report.is_log) == ("", text, True)
 
 
 def test_a_fence_makes_it_markdown() -> None:
-    assert not as_report("1", "RuntimeError: x\n```\nlog\n```").is_log
-    assert as_report("1", "RuntimeError: x\n```distriage-result\n{}\n```").is_log
+    assert not pasted_report("slack:1", "RuntimeError: x\n```\nlog\n```").is_log
+    assert pasted_report("slack:1", "RuntimeError: x\n```distriage-result\n{}\n```").is_log
 
 
 @given(st.text(max_size=400))
 def test_no_word_of_any_text_is_lost(text: str) -> None:
-    report = as_report("1", text)
+    report = pasted_report("slack:1", text)
     assert sorted((report.title + report.body).split()) == sorted(text.split())
 
 
@@ -68,4 +71,16 @@ def test_no_word_of_any_text_is_lost(text: str) -> None:
 def test_a_question_in_words_is_understood_as_an_issue_would_be(
     knowledge: Knowledge, text: str, symptom: str
 ) -> None:
-    assert triage(as_report("1", text), knowledge).symptom.top == symptom
+    assert triage(pasted_report("slack:1", text), knowledge).symptom.top == symptom
+
+
+@pytest.mark.parametrize(("name", "is_log"), [("question.txt", False), ("train.log", True)])
+def test_a_file_is_read_like_a_paste_unless_it_is_called_a_log(
+    tmp_path: Path, name: str, is_log: bool
+) -> None:
+    (tmp_path / name).write_text(
+        "Why does training stop after one epoch?\nIt worked with one worker.\n", "utf-8"
+    )
+    report = read_input(str(tmp_path / name))
+    assert report.is_log is is_log
+    assert bool(report.title) is not is_log
