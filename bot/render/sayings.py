@@ -49,7 +49,9 @@ def headline(triage: Triage, taxonomy: Taxonomy) -> str:
     where = f" of stage {named(taxonomy, 'stage', stage.id)} ({sure(stage.p)})" if triage.stage.answer else ""
     open_ = " or ".join(f"{named(taxonomy, 'symptom', r.id)} ({r.p:.0%})" for r in triage.symptom.ranking[:2])
     cause = triage.cause.ranking[0]
-    told = f" Its cause: {named(taxonomy, 'cause', cause.id)} ({sure(cause.p)})." if triage.cause.answer else ""
+    told = (
+        f" Its cause: {named(taxonomy, 'cause', cause.id)} ({sure(cause.p)})." if triage.cause.answer else ""
+    )
     return f"A fault{where}; its symptom cannot be told for sure: {open_}.{told}"
 
 

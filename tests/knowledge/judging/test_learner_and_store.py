@@ -15,7 +15,7 @@ from knowledge.judging.exemplars import COMPARED, Exemplars, likeness
 from knowledge.judging.features import Features
 from knowledge.judging.hashing import hashed
 from knowledge.judging.judge import Judge
-from knowledge.judging.learner import TrainingItem, learn
+from knowledge.judging.learner import LINEAR, TrainingItem, learn
 from knowledge.judging.store import load_judge, save_judge
 from knowledge.judging.tuned import TunedHeads
 from knowledge.report import Report
@@ -133,4 +133,4 @@ def test_words_count_by_themselves_and_with_their_repository() -> None:
 def test_every_axis_has_a_head_over_its_ids(judge: Judge, taxonomy: Taxonomy) -> None:
     for axis, head in judge.heads.items():
         assert head.ids == axis_ids(taxonomy, axis)
-        assert (head.alpha is None) == (axis == "type")
+        assert (head.alpha is None) == (axis in LINEAR)
