@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from knowledge.engine import Knowledge, triage
+from knowledge.engine import Knowledge, load_knowledge, triage
+from knowledge.errors import ModelError
 from knowledge.judging.axes import axis_ids
 from knowledge.report import Report
 from knowledge.triage import AXES, Triage
+from tests.embeddings.fake_encoder import FakeEncoder
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "hang.md"
 
@@ -86,3 +88,8 @@ def test_real_reports_all_go_through(shared: Path, knowledge: Knowledge) -> None
     for row in rows:
         value = triage(Report(row["id"], row["title"], row["body"]), knowledge)
         assert Triage.model_validate_json(value.model_dump_json()) == value
+
+
+def test_a_judge_of_another_encoder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="another embedding model"):
+        load_knowledge(None, tmp_path, encoder=FakeEncoder(dims=384))
