@@ -37,7 +37,7 @@ class Settings(BaseSettings):
     )
     model_dir: Path | None = Field(
         default=None,
-        description="folder of the embedding model's files; unset = the installed model package",
+        description="folder of the files of all-MiniLM-L6-v2; unset = the installed model package",
     )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         default="INFO", description="least severe level that is logged"

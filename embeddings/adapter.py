@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +40,7 @@ class Adapter:
                     for name in names
                 }
             return cls(parts, hashlib.sha256(file.read_bytes()).hexdigest())
-        except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+        except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile, zlib.error) as error:
             raise ModelError(
                 f"The encoder's adapter {file} cannot be read ({type(error).__name__}).",
                 "Restore the file, or make it anew with: make tune",
@@ -57,6 +58,6 @@ class Adapter:
         """
         missing = [name for name in self.parts if f"{name}.weight" not in weights]
         if missing:
-            raise ModelError(f"The model has no layer {missing[0]}.", "Use the adapter of this very model.")
+            raise ModelError(f"The model has no layer {missing[0]}.", "Make the adapter anew with: make tune")
         adapted = {f"{name}.weight": weights[f"{name}.weight"] + self.difference(name) for name in self.parts}
         return {**weights, **adapted}

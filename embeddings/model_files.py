@@ -6,7 +6,7 @@ import hashlib
 import importlib.util
 import json
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -174,5 +174,12 @@ class ModelFiles:
 
 
 def _sha256(path: Path) -> str:
+    state = path.stat()
+    return _sha256_of(path, state.st_size, state.st_mtime_ns)
+
+
+@lru_cache(maxsize=8)
+def _sha256_of(path: Path, size: int, changed: int) -> str:
+    """The hash of a file as it was at a size and time of change."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

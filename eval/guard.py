@@ -22,7 +22,8 @@ class LeakageError(UserError):
         more = f"\n  and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
         super().__init__(
             f"{len(known)} of the given records cannot be scored as held out:\n{shown}{more}\n",
-            "Use --cross-validate (they join the training data and are scored out of fold), "
+            "Use --cross-validate (they join the training data and are scored out of fold, but for those that the "
+            "encoder was taught), "
             "or --skip-known to score the others alone.",
         )
 

@@ -16,7 +16,7 @@ from eval.run import run, sources_of
 from eval.splits import FOLDS, Fold, Split, held_out, split
 from eval.systems import Judging, Refitted, Shipped
 from knowledge.engine import load_knowledge
-from knowledge.judging.store import load_judge
+from knowledge.judging.store import check_encoder, load_judge
 from knowledge.judging.tuned import load_heads
 from knowledge.taxonomy import Taxonomy, load_taxonomy
 from knowledge.training.leakage import Learned
@@ -51,14 +51,16 @@ class Session:
         tick: Tick = lambda what, n: None,
         encoder: Encoder | None = None,
     ) -> None:
-        """Open the encoder. ModelError when the model is missing."""
+        """Open the encoder. ModelError when the model is missing, or none that the judge was trained with."""
         self.taxonomy: Taxonomy = load_taxonomy()
         self._model_dir = model_dir
         self._cache_dir = cache_dir
         self._tick = tick
+        self._plain: CachingEncoder | None = None
         self.encoder = CachingEncoder(
             encoder or OnnxEncoder(model_dir, cache_dir / "model"), cache_dir / "eval"
         )
+        check_encoder(load_judge(self.taxonomy)[1], self.encoder)
 
     def cross_validated(self, data: Sequence[Path] = (), how: Split = "cv", folds: int = FOLDS) -> Plan:
         """The shipped benchmark, or given files that join the training data, in folds."""
@@ -71,10 +73,11 @@ class Session:
         benchmark = untaught(benchmark, Learned.of(load_heads(self.taxonomy).about["fingerprints"]))
         skipped = known - len(benchmark.scored)
         made = tuple(split(benchmark.cases, how, folds))
+        rest = "all but the encoder refitted"
         named = {
-            "cv": f"{len(made)}-fold cross-validation by issue, all but the encoder refitted in each fold",
-            "framework": f"each of {len(made)} frameworks left out in turn, all but the encoder refitted",
-            "time": f"the latest cases of each of {len(made)} repositories, all but the encoder refitted on earlier",
+            "cv": f"{len(made)}-fold cross-validation by issue, {rest} in each fold",
+            "framework": f"each of {len(made)} frameworks left out in turn, {rest}",
+            "time": f"the latest cases of each of {len(made)} repositories, {rest} on the earlier ones",
         }
         return Plan(benchmark, made, named[how], sources_of(benchmark.cases), None, skipped)
 
@@ -94,12 +97,14 @@ class Session:
 
     def plain_encoder(self) -> CachingEncoder:
         """The shipped encoder without what training added to it."""
-        plain = OnnxEncoder(None, self._cache_dir / "model", adapted=False)
-        return CachingEncoder(plain, self._cache_dir / "eval")
+        if self._plain is None:
+            plain = OnnxEncoder(None, self._cache_dir / "model", adapted=False)
+            self._plain = CachingEncoder(plain, self._cache_dir / "eval")
+        return self._plain
 
     def run(self, plan: Plan, systems: Sequence[System]) -> dict[str, Predictions]:
         """Predictions of each system by its name."""
-        return run(
+        made = run(
             systems,
             plan.benchmark,
             plan.folds,
@@ -108,6 +113,9 @@ class Session:
             plan.learned_from,
             lambda done: self._tick(done, 1),
         )
+        if self._plain is not None:
+            self._plain.save()
+        return made
 
     def _read(self, count: int) -> None:
         self._tick("reading and embedding", count)

@@ -13,13 +13,12 @@ from knowledge.advice import advise
 from knowledge.case_store import CaseStore, open_store
 from knowledge.cases import load_cases
 from knowledge.diagnostics import compose_script, has_result
-from knowledge.errors import ModelError
 from knowledge.evidence import Reading, read_report
 from knowledge.evidence.summary import summarise
 from knowledge.judging.axes import Judged
 from knowledge.judging.features import featurise
 from knowledge.judging.judge import Judge, Judgement, neighbour_votes
-from knowledge.judging.store import SHIPPED, load_judge
+from knowledge.judging.store import SHIPPED, check_encoder, load_judge
 from knowledge.missing import ask_for
 from knowledge.readback import move, without_results
 from knowledge.report import Report
@@ -81,11 +80,7 @@ def load_knowledge(
         judge, about = load_judge(taxonomy, judge_file)
         load_cases()
         encoder = opening.result()
-    if about["encoder"] != encoder.model_hash:
-        raise ModelError(
-            "The judge was trained with another embedding model.",
-            "Unset DISTRIAGE_MODEL_DIR, or let it name the files of all-MiniLM-L6-v2.",
-        )
+    check_encoder(about, encoder)
     store = open_store(load_cases(), cache_dir / "index", lambda: table, encoder, rebuild=rebuild)
     return Knowledge(encoder, judge, store, table)
 

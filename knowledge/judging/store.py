@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import json
 import zipfile
+import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from embeddings.encoder import Encoder
 from knowledge.errors import ModelError
 from knowledge.judging.arrays import write_arrays
 from knowledge.judging.axes import Judged
@@ -97,11 +100,20 @@ def load_judge(
             idf = {name: arrays[f"idf.{name}"].astype(np.float32) for name in SPARSE}
             exemplars = _exemplars(arrays)
             heads = {axis: _head(arrays, axis, entry, idf) for axis, entry in meta["axes"].items()}
-    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+    except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile, zlib.error) as error:
         raise ModelError(
             f"The judge's weights in {file} cannot be read ({type(error).__name__}).", _REMEDY
         ) from error
     return Judge(Weighting(idf), exemplars, heads, tuned or load_heads(taxonomy), taxonomy), meta["about"]
+
+
+def check_encoder(about: Mapping[str, Any], encoder: Encoder) -> None:
+    """Raises ModelError unless the judge, of which this is what it was made of, was trained with this encoder."""
+    if about["encoder"] != encoder.model_hash:
+        raise ModelError(
+            "The judge was trained with another embedding model.",
+            "Unset DISTRIAGE_MODEL_DIR, or let it name the files of all-MiniLM-L6-v2; after `make tune`: make train.",
+        )
 
 
 def _head(arrays: Any, axis: Judged, entry: dict[str, Any], idf: dict[str, Floats]) -> AxisHead:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,7 +69,7 @@ def load_heads(taxonomy: Taxonomy, file: Path = SHIPPED_HEADS) -> TunedHeads:
                 axis: (arrays[f"{axis}.weights"].astype(np.float32), arrays[f"{axis}.bias"])
                 for axis in meta["ids"]
             }
-    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+    except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile, zlib.error) as error:
         raise ModelError(
             f"The tuned heads in {file} cannot be read ({type(error).__name__}).", remedy
         ) from error

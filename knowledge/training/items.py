@@ -17,7 +17,7 @@ from knowledge.judging.learner import TrainingItem
 from knowledge.judging.retrieve import CaseIndex, query_text
 from knowledge.signatures import SignatureTable
 from knowledge.taxonomy import Taxonomy
-from knowledge.training.records import TrainingRecord
+from knowledge.training.records import TrainingRecord, issue_of
 
 KEPT_OF_COMPOSED = 6
 """One composed distributed fault in this many teaches the type and whether a fault is distributed: nearly all composed
@@ -78,7 +78,7 @@ def _item(
         labels["type"] = labels["distributed"] = ()
     votes = {}
     if p.record.calibrates and labels["symptom"]:
-        own: Collection[str] = [id for id in corpus if id.lower() == p.record.group]
+        own: Collection[str] = [id for id in corpus if issue_of(id) == p.record.group]
         hits = index.search(p.reading, p.features, VOTERS, leave_out=own)
         votes = neighbour_votes([(corpus[id].labels, score) for id, score in hits], taxonomy)
     return TrainingItem(p.record.group, p.features, labels, votes, p.record.weight, p.record.calibrates)

@@ -35,6 +35,23 @@ WEIGHT = {
 """How much an item of each source counts; set once by how far its labels can be trusted, not searched."""
 
 
+RENAMED = {
+    "microsoft/deepspeed": "deepspeedai/deepspeed",
+    "microsoft/megatron-deepspeed": "deepspeedai/megatron-deepspeed",
+    "pytorchlightning/pytorch-lightning": "lightning-ai/pytorch-lightning",
+    "pytorch/fairseq": "facebookresearch/fairseq",
+    "apache/incubator-mxnet": "apache/mxnet",
+    "uber/horovod": "horovod/horovod",
+}
+"""Repositories under their former names: GitHub forwards, so one issue may come under either."""
+
+
+def issue_of(id: str) -> str:
+    """An issue's id in small letters, under the present name of its repository."""
+    repository, hash, number = id.lower().rpartition("#")
+    return f"{RENAMED.get(repository, repository)}{hash}{number}"
+
+
 @dataclass(frozen=True, slots=True)
 class TrainingRecord:
     """A report with labels; `calibrates` marks labels good enough to set probabilities and thresholds by."""
@@ -48,7 +65,7 @@ class TrainingRecord:
     @property
     def group(self) -> str:
         """What is left out together: the issue, whatever it was told in."""
-        return self.report.id.lower()
+        return issue_of(self.report.id)
 
 
 def shipped_records() -> list[TrainingRecord]:
@@ -107,10 +124,10 @@ def real_records(shared: Path) -> list[TrainingRecord]:
         )
     out = [_of_row(row, WEIGHT["agreed"], True, "agreed") for row in read_jsonl(real / "labelled.jsonl")]
     taken = {record.group for record in out}
-    known = {case.id.lower(): case for case in load_cases() if _is_annotated(case)}
+    known = {issue_of(case.id): case for case in load_cases() if _is_annotated(case)}
     for row in read_jsonl(real / "reports.jsonl.gz"):
-        case = known.get(row["id"].lower())
-        if case is not None and row["id"].lower() not in taken:
+        case = known.get(issue_of(row["id"]))
+        if case is not None and issue_of(row["id"]) not in taken:
             report = Report(row["id"], row["title"], row["body"])
             out.append(TrainingRecord(report, case.labels, WEIGHT["annotated_full"], False, "annotated_full"))
     return [*out, *type_records(real / "issue_types.jsonl.gz")]

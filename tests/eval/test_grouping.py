@@ -1,4 +1,5 @@
 from eval.grouping import groups_of
+from knowledge.training.records import issue_of
 from tests.eval.factory import prepared, record
 
 TEXT = (
@@ -41,3 +42,12 @@ def test_short_unlike_texts_stay_apart() -> None:
 
 def test_no_record_has_no_group() -> None:
     assert groups_of([]) == []
+
+
+def test_an_issue_is_one_under_the_former_name_of_its_repository() -> None:
+    assert (
+        issue_of("microsoft/DeepSpeed#17")
+        == issue_of("deepspeedai/DeepSpeed#17")
+        == "deepspeedai/deepspeed#17"
+    )
+    assert issue_of("train.log") == "train.log"

@@ -47,8 +47,9 @@ def test_damaged_heads_are_told_with_their_remedy(tmp_path: Path) -> None:
     assert "make tune" in told.value.remedy
 
 
-def test_the_shipped_heads_know_every_id(tmp_path: Path) -> None:
+def test_the_shipped_heads_know_every_id() -> None:
     heads = load_heads(TAXONOMY).heads
+    assert set(heads) == {"type", "distributed", "stage", "symptom", "cause", "fix"}
     for axis, (weights, bias) in heads.items():
         assert weights.shape == (768, len(axis_ids(TAXONOMY, axis))) and bias.shape == weights.shape[1:]
 
