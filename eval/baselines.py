@@ -16,7 +16,7 @@ from eval.protocol import SCORED, Opinion, TrainingSet, Verdict
 from eval.ridge_baseline import Ridge, targets
 from knowledge.errors import UserError
 from knowledge.judging.axes import Judged, axis_ids, labels_of
-from knowledge.judging.features import views
+from knowledge.judging.features import embed
 from knowledge.judging.retrieve import CaseIndex
 from knowledge.training.items import Prepared, index_of
 from knowledge.triage import CaseLabels
@@ -107,8 +107,7 @@ class Plain:
         return self._ridge.rank(self._embedded(items))
 
     def _embedded(self, items: Sequence[Prepared]) -> list[Prepared]:
-        vectors = self._encoder.encode([view for item in items for view in views(item.reading)])
-        pairs = vectors.reshape(len(items), -1)
+        pairs = embed([item.reading for item in items], self._encoder)
         return [
             replace(item, features=replace(item.features, vectors=pair))
             for item, pair in zip(items, pairs, strict=True)

@@ -17,7 +17,6 @@ from eval.splits import FOLDS, Fold, Split, held_out, split
 from eval.systems import Judging, Refitted, Shipped
 from knowledge.engine import load_knowledge
 from knowledge.judging.store import check_encoder, load_judge
-from knowledge.judging.tuned import load_heads
 from knowledge.taxonomy import Taxonomy, load_taxonomy
 from knowledge.training.leakage import Learned
 
@@ -60,7 +59,9 @@ class Session:
         self.encoder = CachingEncoder(
             encoder or OnnxEncoder(model_dir, cache_dir / "model"), cache_dir / "eval"
         )
-        check_encoder(load_judge(self.taxonomy)[1], self.encoder)
+        self._judge, self._about = load_judge(self.taxonomy)
+        check_encoder(self._about, self.encoder)
+        self._taught = Learned.of(self._judge.tuned.about["fingerprints"])
 
     def cross_validated(self, data: Sequence[Path] = (), how: Split = "cv", folds: int = FOLDS) -> Plan:
         """The shipped benchmark, or given files that join the training data, in folds."""
@@ -70,7 +71,7 @@ class Session:
             benchmark = shipped_benchmark(self.encoder, self._read)
         self.encoder.save()
         known = len(benchmark.scored)
-        benchmark = untaught(benchmark, Learned.of(load_heads(self.taxonomy).about["fingerprints"]))
+        benchmark = untaught(benchmark, self._taught)
         skipped = known - len(benchmark.scored)
         made = tuple(split(benchmark.cases, how, folds))
         rest = "all but the encoder refitted"
@@ -85,12 +86,11 @@ class Session:
         """Given files against what ships. LeakageError when some of them are known, unless they are skipped."""
         given = given_benchmark(data, self.encoder, self._read)
         self.encoder.save()
-        judge, about = load_judge(self.taxonomy)
-        taught = Learned.of(judge.tuned.about["fingerprints"])
-        benchmark = guard(given, Learned.of(about["fingerprints"]).joined(taught), skip=skip_known)
+        learned_from = Learned.of(self._about["fingerprints"]).joined(self._taught)
+        benchmark = guard(given, learned_from, skip=skip_known)
         store = load_knowledge(self._model_dir, self._cache_dir, encoder=self.encoder).store
-        judging = Judging(judge, store.index, {id: case.labels for id, case in store.cases.items()})
-        learned = ", ".join(f"{source} {n}" for source, n in sorted(about["sources"].items()))
+        judging = Judging(self._judge, store.index, {id: case.labels for id, case in store.cases.items()})
+        learned = ", ".join(f"{source} {n}" for source, n in sorted(self._about["sources"].items()))
         fold = held_out(benchmark.cases)
         skipped = len(given.scored) - len(benchmark.scored)
         return Plan(benchmark, (fold,), "held out, distriage as it ships", learned, judging, skipped)

@@ -69,8 +69,8 @@ class Refitted:
 
     def fit(self, train: TrainingSet) -> None:
         """Learn everything from `train`."""
-        tuned = self._tuned or load_heads(train.taxonomy)
-        judge = learn(training_items(train.learn, train.corpus, train.taxonomy), train.taxonomy, tuned)
+        self._tuned = self._tuned or load_heads(train.taxonomy)
+        judge = learn(training_items(train.learn, train.corpus, train.taxonomy), train.taxonomy, self._tuned)
         labels = {p.record.report.id: p.record.labels for p in train.corpus}
         self.judging = Judging(judge, index_of(train.corpus), labels)
 

@@ -58,10 +58,14 @@ def _fresh(text: str) -> Iterator[str]:
         before = word
 
 
+def embed(readings: Sequence[Reading], encoder: Encoder) -> Floats:
+    """Vectors of both views of each reading, one behind the other: float32 (n, 2 x dims)."""
+    vectors = encoder.encode([view for reading in readings for view in views(reading)])
+    return vectors.reshape(len(readings), 2 * encoder.dims)
+
+
 def featurise(readings: Sequence[Reading], encoder: Encoder) -> list[Features]:
     """Features of each reading; embedding is the costly part, so give many at once."""
-    vectors = encoder.encode([view for reading in readings for view in views(reading)])
-    pairs = vectors.reshape(len(readings), 2 * encoder.dims)
     return [
         Features(
             _words(reading),
@@ -71,7 +75,7 @@ def featurise(readings: Sequence[Reading], encoder: Encoder) -> list[Features]:
             form.lines_block(reading.report),
             pair,
         )
-        for reading, pair in zip(readings, pairs, strict=True)
+        for reading, pair in zip(readings, embed(readings, encoder), strict=True)
     ]
 
 

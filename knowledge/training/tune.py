@@ -51,7 +51,7 @@ WARM_UP = 60
 """Batches over which the rate rises; then it falls to zero."""
 SMOOTHING = 0.05
 MAX_TOKENS = 144
-"""Of a view; the encoder reads up to 256, few views are that long."""
+"""Of a view: the longest are cut a little, which the encoder at work does not do."""
 
 
 @dataclass(frozen=True, slots=True)

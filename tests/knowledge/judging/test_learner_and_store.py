@@ -17,16 +17,15 @@ from knowledge.judging.hashing import hashed
 from knowledge.judging.judge import Judge
 from knowledge.judging.learner import LINEAR, TrainingItem, learn
 from knowledge.judging.store import load_judge, save_judge
-from knowledge.judging.tuned import TunedHeads
 from knowledge.report import Report
 from knowledge.taxonomy import Taxonomy, load_taxonomy
+from tests.eval.factory import UNTAUGHT
 
 WORDS = {
     "A.1": ["build", "cmake", "compile", "header"],
     "B.2": ["init", "waits", "rendezvous", "address"],
     "D.2.1": ["hang", "step", "allreduce", "stalled"],
 }
-UNTAUGHT = TunedHeads({}, {})
 STAGE = {"A.1": "A", "B.2": "B", "D.2.1": "D"}
 
 
