@@ -5,7 +5,7 @@ from __future__ import annotations
 from knowledge.taxonomy import Taxonomy
 from knowledge.triage import Axis, CaseLabels, Support, Triage
 
-_KINDS = {
+KINDS = {
     "howto": "a how-to question",
     "feature": "a feature request",
     "internal": "a chore of the project",
@@ -36,11 +36,7 @@ def headline(triage: Triage, taxonomy: Taxonomy) -> str:
     """The finding in one line, as sure as it is and no surer."""
     kind = triage.type.top
     if kind != "fault":
-        what = {
-            "howto": "a how-to question",
-            "feature": "a feature request",
-            "internal": "a chore of the project",
-        }[kind or "howto"]
+        what = KINDS[kind or "howto"]
         return f"This reads as {what} ({sure(triage.type.ranking[0].p)}), not as a fault."
     best = triage.symptom.ranking[0]
     if triage.symptom.answer:

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from bot.gate.mrkdwn import prose
 from bot.render.frame import Frame
+from bot.render.sayings import KINDS
 from bot.slack.view import View
 from knowledge.triage import AxisName
 
 NEAR_ENOUGH = 3
 """So many symptoms still possible can be named as the finding; more of them pin nothing down."""
 WORTH_NAMING = 0.1
-_KINDS = {
-    "howto": "a how-to question",
-    "feature": "a feature request",
-    "internal": "a chore of the project",
-}
 _say = Frame("en")
 
 
@@ -22,7 +18,7 @@ def headline(view: View) -> list[str]:
     """The first lines, the finding in the very first."""
     kind = other_kind(view)
     if kind is not None:
-        return [f"*This reads as {_KINDS.get(kind, 'something else')}, not as a fault* — {_type_sure(view)}."]
+        return [f"*This reads as {KINDS.get(kind, 'something else')}, not as a fault* — {_type_sure(view)}."]
     return [_finding(view), *_cause(view)]
 
 

@@ -67,7 +67,8 @@ class TrainingItem:
 
     group: str
     features: Features
-    labels: Mapping[Judged, tuple[str, ...]]
+    labels: Mapping[Judged, Mapping[str, float]]
+    """Share of each id in what is right, summing to 1 on an axis; empty where nothing is known."""
     votes: Mapping[Judged, Array]
     """Votes of the nearest cases, none of the item's own group: (ids,) per axis; empty where it was not asked."""
     weight: float
@@ -168,11 +169,11 @@ class _Kernels:
 
 
 def _targets(items: Sequence[TrainingItem], ids: tuple[str, ...], axis: Judged) -> Array:
-    """One row an item: its labels share a weight of one."""
+    """One row an item: the shares of its labels."""
     targets = np.zeros((len(items), len(ids)))
     for row, item in enumerate(items):
-        for label in item.labels[axis]:
-            targets[row, ids.index(label)] = 1 / len(item.labels[axis])
+        for label, share in item.labels[axis].items():
+            targets[row, ids.index(label)] = share
     return targets
 
 

@@ -10,14 +10,16 @@ import numpy as np
 
 from embeddings.encoder import Encoder
 from knowledge.evidence import Reading, read_report
-from knowledge.judging.axes import JUDGED, labels_of
+from knowledge.judging.axes import JUDGED
 from knowledge.judging.features import Features, featurise
 from knowledge.judging.judge import neighbour_votes
 from knowledge.judging.learner import TrainingItem
 from knowledge.judging.retrieve import CaseIndex, query_text
 from knowledge.signatures import SignatureTable
 from knowledge.taxonomy import Taxonomy
-from knowledge.training.records import TrainingRecord, issue_of
+from knowledge.training.issues import issue_of
+from knowledge.training.records import TrainingRecord
+from knowledge.training.soft_labels import target
 
 KEPT_OF_COMPOSED = 6
 """One composed distributed fault in this many teaches the type and whether a fault is distributed: nearly all composed
@@ -72,10 +74,10 @@ def training_items(
 def _item(
     p: Prepared, index: CaseIndex, corpus: dict[str, TrainingRecord], taxonomy: Taxonomy
 ) -> TrainingItem:
-    labels = {axis: labels_of(p.record.labels, axis) for axis in JUDGED}
+    labels = {axis: target(p.record, axis) for axis in JUDGED}
     composed_fault = p.record.source == "composed" and p.record.labels.distributed
     if composed_fault and crc32(p.record.group.encode()) % KEPT_OF_COMPOSED:
-        labels["type"] = labels["distributed"] = ()
+        labels["type"] = labels["distributed"] = {}
     votes = {}
     if p.record.calibrates and labels["symptom"]:
         own: Collection[str] = [id for id in corpus if issue_of(id) == p.record.group]

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from embeddings.tokens import tokens
 from knowledge.evidence import Reading
+from knowledge.training.issues import issue_of
 
 HASHES = 24
 NEAR = 0.6
@@ -45,7 +46,7 @@ def minima(reading: Reading) -> Minima:
 
 def id_hash(id: str) -> str:
     """Eight hexadecimal digits that stand for an issue's id."""
-    return hashlib.sha256(id.lower().encode()).hexdigest()[:8]
+    return hashlib.sha256(issue_of(id).encode()).hexdigest()[:8]
 
 
 def fingerprints(readings: Iterable[Reading]) -> dict[str, object]:

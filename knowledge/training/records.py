@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from knowledge.cases import Case, load_cases
 from knowledge.errors import DataError
 from knowledge.report import Report
+from knowledge.training.issues import issue_of
 from knowledge.triage import CaseLabels
 
 COMPOSED = Path(__file__).parent / "composed.jsonl"
@@ -33,23 +34,6 @@ WEIGHT = {
     "report_labels": 0.6,
 }
 """How much an item of each source counts; set once by how far its labels can be trusted, not searched."""
-
-
-RENAMED = {
-    "microsoft/deepspeed": "deepspeedai/deepspeed",
-    "microsoft/megatron-deepspeed": "deepspeedai/megatron-deepspeed",
-    "pytorchlightning/pytorch-lightning": "lightning-ai/pytorch-lightning",
-    "pytorch/fairseq": "facebookresearch/fairseq",
-    "apache/incubator-mxnet": "apache/mxnet",
-    "uber/horovod": "horovod/horovod",
-}
-"""Repositories under their former names: GitHub forwards, so one issue may come under either."""
-
-
-def issue_of(id: str) -> str:
-    """An issue's id in small letters, under the present name of its repository."""
-    repository, hash, number = id.lower().rpartition("#")
-    return f"{RENAMED.get(repository, repository)}{hash}{number}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +79,15 @@ def tuning_records(shared: Path) -> list[TrainingRecord]:
     known = [record for record in shipped_records() if record.source in ("composed", "annotated")]
     full = [record for record in real_records(shared) if record.source == "annotated_full"]
     return [*known, *composed_records(COMPOSED_MORE), *full, *_labelled_reports(shared)]
+
+
+def scored_records(shared: Path) -> list[TrainingRecord]:
+    """What evaluations score: the encoder, which no fold teaches anew, must not see them, or nearly the same.
+
+    Raises DataError when the folder lacks the real reports.
+    """
+    known = [*shipped_records(), *real_records(shared)]
+    return [record for record in known if record.calibrates and record.source != "type"]
 
 
 def _labelled_reports(shared: Path) -> list[TrainingRecord]:

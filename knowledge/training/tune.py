@@ -20,20 +20,22 @@ import numpy as np
 import torch
 from rich.progress import Progress
 from torch.nn.utils import clip_grad_norm_
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from embeddings.adapter import SHIPPED_ADAPTER
 from embeddings.model_files import shipped_model_dir
 from embeddings.wordpieces import WordPieces
 from knowledge.evidence import Reading, read_report
 from knowledge.judging.arrays import write_arrays
-from knowledge.judging.axes import Judged, axis_ids, labels_of
+from knowledge.judging.axes import Judged, axis_ids
 from knowledge.judging.features import views
 from knowledge.judging.tuned import SHIPPED_HEADS, save_heads
 from knowledge.signatures import SignatureTable
 from knowledge.taxonomy import load_taxonomy
-from knowledge.training.leakage import fingerprints
+from knowledge.training.leakage import Learned, fingerprints
 from knowledge.training.low_rank import TunedEncoder
-from knowledge.training.records import TrainingRecord, tuning_records
+from knowledge.training.records import TrainingRecord, scored_records, tuning_records
+from knowledge.training.soft_labels import target
 
 LOSS: Mapping[Judged, float] = {
     "type": 0.3,
@@ -49,6 +51,8 @@ BATCH = 24
 RATE, HEAD_RATE = 6e-4, 2e-3
 WARM_UP = 60
 """Batches over which the rate rises; then it falls to zero."""
+AVERAGED = 0.998
+"""What is written is a running mean of the weights, which forgets this slowly: single passes end up points apart."""
 SMOOTHING = 0.05
 MAX_TOKENS = 144
 """Of a view: the longest are cut a little, which the encoder at work does not do."""
@@ -76,9 +80,11 @@ def main() -> None:
     order = random.Random(0)
     taxonomy = load_taxonomy()
     ids = {axis: axis_ids(taxonomy, axis) for axis in LOSS}
-    records = tuning_records(args.shared)
     table = SignatureTable()
-    readings = [read_report(record.report, table) for record in records]
+    scored = Learned.of(fingerprints(read_report(r.report, table) for r in scored_records(args.shared)))
+    read = [(record, read_report(record.report, table)) for record in tuning_records(args.shared)]
+    read = [(record, reading) for record, reading in read if not scored.knows(reading)]
+    records, readings = [record for record, _ in read], [reading for _, reading in read]
     texts, pairs = _views(readings)
     pieces = WordPieces(shipped_model_dir() / "tokenizer.json", MAX_TOKENS)(texts)
     examples = [
@@ -118,13 +124,12 @@ def _views(readings: Sequence[Reading]) -> tuple[list[str], list[tuple[int, int]
 def _targets(record: TrainingRecord, ids: Mapping[Judged, tuple[str, ...]]) -> dict[Judged, torch.Tensor]:
     out: dict[Judged, torch.Tensor] = {}
     for axis, known in ids.items():
-        target = torch.zeros(len(known))
-        right = labels_of(record.labels, axis)
-        for label in right:
-            target[known.index(label)] = (1 - SMOOTHING) / len(right)
-        if right:
-            target += SMOOTHING / len(known)
-        out[axis] = target * (_counts(record, axis) * record.weight)
+        wanted = torch.zeros(len(known))
+        for label, share in target(record, axis).items():
+            wanted[known.index(label)] = (1 - SMOOTHING) * share
+        if wanted.any():
+            wanted += SMOOTHING / len(known)
+        out[axis] = wanted * (_counts(record, axis) * record.weight)
     return out
 
 
@@ -156,6 +161,7 @@ def _fit(
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: min(1.0, step / WARM_UP) * max(0.0, 1 - step / steps)
     )
+    mean = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(AVERAGED))
     task = progress.add_task("tuning", total=steps)
     model.train()
     for epoch in range(EPOCHS):
@@ -173,9 +179,11 @@ def _fit(
             clip_grad_norm_(low, 1.0)
             optimizer.step()
             schedule.step()
+            mean.update_parameters(model)
             total += float(loss.detach())
             progress.advance(task)
         progress.console.print(f"epoch {epoch + 1}: loss {total / len(batches):.3f}")
+    model.load_state_dict(mean.module.state_dict())
     model.eval()
 
 

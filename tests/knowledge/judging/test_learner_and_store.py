@@ -47,14 +47,17 @@ def features(words: list[str], repository: str, seed: int) -> Features:
 def item(symptom: str, number: int) -> TrainingItem:
     rng = np.random.default_rng(number)
     words = [str(w) for w in rng.choice(WORDS[symptom], 3, replace=False)] + [f"noise{number % 7}"]
-    labels = {"type": ("fault",), "stage": (STAGE[symptom],), "symptom": (symptom,)}
-    labels |= {"cause": ("network_environment",), "fix": ("network",), "distributed": ("distributed",)}
-    return TrainingItem(f"g{number}", features(words, "o/r", number), labels, {}, 0.8, True)  # type: ignore[arg-type]
+    labels = {"type": "fault", "stage": STAGE[symptom], "symptom": symptom}
+    labels |= {"cause": "network_environment", "fix": "network", "distributed": "distributed"}
+    shares = {axis: {label: 1.0} for axis, label in labels.items()}
+    return TrainingItem(f"g{number}", features(words, "o/r", number), shares, {}, 0.8, True)  # type: ignore[arg-type]
 
 
 def question(number: int) -> TrainingItem:
     own = features(["how", "do", "i", "tune"], "o/r", 500 + number)
-    return TrainingItem(f"q{number}", own, {"type": ("howto",), "topic": ("performance",)}, {}, 0.8, True)
+    return TrainingItem(
+        f"q{number}", own, {"type": {"howto": 1.0}, "topic": {"performance": 1.0}}, {}, 0.8, True
+    )
 
 
 @pytest.fixture(scope="module")
