@@ -71,23 +71,18 @@ def composed_records(file: Path = COMPOSED) -> list[TrainingRecord]:
     ]
 
 
-def tuning_records(shared: Path) -> list[TrainingRecord]:
-    """What the encoder learns from: composed cases and reports annotated for training, none that is ever scored.
+def tuning_records(shared: Path) -> tuple[list[TrainingRecord], list[TrainingRecord]]:
+    """What the encoder learns from (composed cases, reports annotated for training), and what evaluations score.
 
+    No fold teaches the encoder anew, so it must not see the latter, or nearly the same.
     Raises DataError when the folder lacks the real reports.
     """
-    known = [record for record in shipped_records() if record.source in ("composed", "annotated")]
-    full = [record for record in real_records(shared) if record.source == "annotated_full"]
-    return [*known, *composed_records(COMPOSED_MORE), *full, *_labelled_reports(shared)]
-
-
-def scored_records(shared: Path) -> list[TrainingRecord]:
-    """What evaluations score: the encoder, which no fold teaches anew, must not see them, or nearly the same.
-
-    Raises DataError when the folder lacks the real reports.
-    """
-    known = [*shipped_records(), *real_records(shared)]
-    return [record for record in known if record.calibrates and record.source != "type"]
+    shipped, real = shipped_records(), real_records(shared)
+    learned = [record for record in shipped if record.source in ("composed", "annotated")]
+    learned += composed_records(COMPOSED_MORE)
+    learned += [record for record in real if record.source == "annotated_full"]
+    scored = [record for record in [*shipped, *real] if record.calibrates and record.source != "type"]
+    return learned + _labelled_reports(shared), scored
 
 
 def _labelled_reports(shared: Path) -> list[TrainingRecord]:

@@ -7,12 +7,13 @@ from and never scored have them.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from types import MappingProxyType
 
 from knowledge.judging.axes import Judged, labels_of
+from knowledge.taxonomy import load_taxonomy
 from knowledge.training.records import TrainingRecord, read_jsonl
 
 SOFT_LABELS = Path(__file__).parent / "soft_labels.jsonl"
@@ -40,22 +41,20 @@ def _soft(record: TrainingRecord, axis: Judged) -> Target:
     told = _all().get(record.report.id, {}) if not record.calibrates and record.labels.type == "fault" else {}
     if axis != "stage":
         return told.get(axis, {})
-    stages: dict[str, float] = {}
+    stages: defaultdict[str, float] = defaultdict(float)
     for symptom, share in told.get("symptom", {}).items():
-        stages[symptom[0]] = stages.get(symptom[0], 0.0) + share
+        stages[load_taxonomy().stage_of(symptom)] += share
     return stages
 
 
 @cache
 def _all() -> Mapping[str, Mapping[str, Target]]:
     """Shares of each axis sum to 1, whatever rounding left."""
-    return MappingProxyType(
-        {
-            row["id"]: {
-                axis: {id: share / sum(of.values()) for id, share in of.items()}
-                for axis, of in row.items()
-                if axis != "id" and of
-            }
-            for row in read_jsonl(SOFT_LABELS)
+    return {
+        row["id"]: {
+            axis: {id: share / sum(of.values()) for id, share in of.items()}
+            for axis, of in row.items()
+            if axis != "id" and of
         }
-    )
+        for row in read_jsonl(SOFT_LABELS)
+    }

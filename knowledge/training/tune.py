@@ -34,7 +34,7 @@ from knowledge.signatures import SignatureTable
 from knowledge.taxonomy import load_taxonomy
 from knowledge.training.leakage import Learned, fingerprints
 from knowledge.training.low_rank import TunedEncoder
-from knowledge.training.records import TrainingRecord, scored_records, tuning_records
+from knowledge.training.records import TrainingRecord, tuning_records
 from knowledge.training.soft_labels import target
 
 LOSS: Mapping[Judged, float] = {
@@ -81,9 +81,10 @@ def main() -> None:
     taxonomy = load_taxonomy()
     ids = {axis: axis_ids(taxonomy, axis) for axis in LOSS}
     table = SignatureTable()
-    scored = Learned.of(fingerprints(read_report(r.report, table) for r in scored_records(args.shared)))
-    read = [(record, read_report(record.report, table)) for record in tuning_records(args.shared)]
-    read = [(record, reading) for record, reading in read if not scored.knows(reading)]
+    learned, scored = tuning_records(args.shared)
+    known = Learned.of(fingerprints(read_report(record.report, table) for record in scored))
+    read = [(record, read_report(record.report, table)) for record in learned]
+    read = [(record, reading) for record, reading in read if not known.knows(reading)]
     records, readings = [record for record, _ in read], [reading for _, reading in read]
     texts, pairs = _views(readings)
     pieces = WordPieces(shipped_model_dir() / "tokenizer.json", MAX_TOKENS)(texts)
