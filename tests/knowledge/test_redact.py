@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge.redact import redact, redaction_kinds
+from knowledge.redaction import redact, redaction_kinds
 
 SECRETS = {
     "github_token": "ghp_" + "a1B2" * 9,
