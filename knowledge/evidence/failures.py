@@ -2,106 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import re2
 
+from knowledge.evidence.decisive import Decisive, Role, decisive_of
+from knowledge.evidence.echoes import Echo, sentences_of
 from knowledge.evidence.lines import Kind, Line
+from knowledge.evidence.roles import Part, marks_of, part_of
+from knowledge.evidence.roots import Candidate, Chosen, choose
+from knowledge.evidence.summaries import read_summary
+from knowledge.evidence.tracebacks import find_tracebacks
+from knowledge.evidence.units import Unit, units_of
 from knowledge.signatures import SignatureHit, SignatureTable
 
-Role = Literal["root", "consequence", "context"]
-
-_EXCEPTION = re2.compile(
-    r"^\W{0,4}(?:E\s+)?(?:[A-Za-z_][\w]*[.:]{1,2})*[A-Z]\w*(?:Error|Exception|Failure|Interrupt|Abort|Exit|Timeout)\b(?:\([\w.]+\))?\s*(?::|$)"
-    r"|^\W{0,4}(?:[A-Za-z_]\w*\.)*(?:AssertionError|StopIteration|KeyboardInterrupt|Assertion)\b"
-)
-# A traceback whose line breaks were lost on the way into the report.
-_INLINE_EXCEPTION = re2.compile(r"\b[A-Za-z_][\w.]*(?:Error|Exception)\b: .{1,200}")
-_HARD = re2.compile(
-    r"(?i)\b(?:fatal(?: error)?|error|panic|critical)\b\s?[:\]#-]|segmentation fault|bus error|core dumped|terminate called|check failed"
-    r"|illegal instruction|out of memory|undefined symbol|cannot open shared object|no such file|command not found|undefined reference"
-    r"|\bsig(?:segv|abrt|kill|bus|term)\b|\baborted\b|\bkilled\b|assert(?:ion)? .*failed|unhandled|\bstall(?:ed)?\b|timed? ?out|connection (?:refused|reset|closed)"
-    r"|\bfailed\b|\bfailure\b|not supported|not implemented|unable to|could not|can't|cannot"
-)
+MOST = 40
 _SOFT = re2.compile(
     r"(?i)\b(?:error|errors|exception|fail|fails|failing|crash|crashes|crashed|hang|hangs|hanging|hung|stuck|freez\w+|deadlock\w*|block(?:s|ed)|wait(?:s|ing)"
     r"|slow|slower|leak\w*|wrong|incorrect\w*|unexpected\w*|mismatch\w*|nan|diverg\w+|never|does(?:n't| not)|not work\w*|missing|ignored|inconsistent|duplicate\w*"
     r"|different|instead of|broken|invalid|idle|unused|only one|raises?|complains?|breaks?|aborts?|dies|exits?)\b"
 )
-_CONSEQUENCE = re2.compile(
-    r"ChildFailedError|exited on signal|exited with (?:non-zero|code|exit)|non-zero (?:exit )?status|returned a? ?non-zero|job has been aborted"
-    r"|CalledProcessError|subprocess.*returned|Terminating|Sending (?:process|SIG)|SystemExit|has been shut ?down|raise_?with_?traceback"
-    r"|RayTaskError|failed with error code|Failed building wheel|ProcessRaisedException|ProcessExitedException|warnings?\.warn|DeprecationWarning|FutureWarning"
-)
-_CHAIN = re2.compile(
-    r"^\s*(?:During handling of the above exception|The above exception was the direct cause)"
-)
 _BARE_LABEL = re2.compile(
     r"(?i)^\W*(?:the )?(?:error|errors|exception|traceback|stack ?trace|failure|warning|error (?:log|message|output|trace))s?\W*$"
 )
+# IPython shows the code around a frame with its line numbers.
+_SHOWN_CODE = re2.compile(r"^(?:-{2,}> ?)?\d{1,5}\s{2,}\S")
+_POLITE = re2.compile(
+    r"(?i)^\W*(?:(?:i'?m )?sorry\b|thanks?\b|thank you|(?:any|some) (?:help|ideas?|suggestions?|pointers?|advice)\b|i(?: would|'d) (?:really )?(?:appreciate|like)"
+    r"|(?:please )?let me know|hope (?:this|that|you)|is there (?:any|a) |am i (?:missing|doing)|what am i |could (?:you|someone|anyone)|can (?:you|someone|anyone))"
+)
 _DIGITS = re2.compile(r"0x[0-9a-fA-F]+|\d+")
+_ECHOES = (Part.WAITED, Part.ECHO, Part.SUMMARY, Part.TEARDOWN)
+
+
+_WRITTEN = (Kind.PROSE, Kind.HEADING, Kind.TEMPLATE)
 
 
 @dataclass(frozen=True, slots=True)
-class Decisive:
-    """A line or sentence of the report that says what failed; `score` orders them, highest first."""
+class Failures:
+    """What a report says failed."""
 
-    number: int
-    text: str
-    role: Role
-    score: float
-    rank: int | None = None
-    in_title: bool = False
-    signatures: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Unit:
-    number: int
-    text: str
-    kind: Kind
-    rank: int | None
-    in_title: bool = False
+    decisive: tuple[Decisive, ...]
+    """In order of importance."""
+    hits: tuple[tuple[int, SignatureHit], ...]
+    """Signatures with their 1-based line; 0 is the title."""
+    echoes: tuple[str, ...]
+    """Which other lines follow from the root, in sentences."""
 
 
-_WEIGHT = {
-    Kind.LOG: 1.0,
-    Kind.PROSE: 0.6,
-    Kind.HEADING: 0.3,
-    Kind.CODE: 0.15,
-    Kind.COMMAND: 0.3,
-    Kind.TEMPLATE: 0.1,
-    Kind.ENVIRONMENT: 0.2,
-}
-_READ = frozenset(_WEIGHT)
-
-
-def find_failures(
-    title: str, lines: Sequence[Line], table: SignatureTable
-) -> tuple[tuple[Decisive, ...], tuple[tuple[int, SignatureHit], ...]]:
-    """Decisive units in order of importance, and the signature hits with their 1-based line (0: title)."""
-    units = list(_units(title, lines))
+def find_failures(title: str, lines: Sequence[Line], table: SignatureTable) -> Failures:
+    """Decisive units in order of importance, the signature hits, and what is only an echo of the root."""
+    units = list(units_of(title, lines))
     hits: dict[int, list[SignatureHit]] = {}
     for hit in table.match([unit.text for unit in units]):
         hits.setdefault(hit.line, []).append(hit)
+    candidates = _candidates(units, lines, hits)
+    blamed = read_summary(lines)
+    breaks = [line.number for line in lines if not line.fenced and line.kind in _WRITTEN]
+    chosen = choose(candidates, blamed, breaks)
     found: dict[str, Decisive] = {}
-    chained = False
-    first_error: int | None = None
     for index, unit in enumerate(units):
-        if _CHAIN.match(unit.text):
-            chained = True
-            continue
-        decisive = _judge(unit, hits.get(index, ()), chained)
+        candidate = candidates.get(index)
+        decisive = (
+            _of_log(candidate, chosen, hits.get(index, ()))
+            if candidate is not None
+            else _of_account(unit, hits.get(index, ()))
+        )
         if decisive is None:
             continue
-        if unit.kind is Kind.LOG and decisive.score >= 1.5:
-            # A cascade prints its cause first: what comes later in the log counts less.
-            first_error = unit.number if first_error is None else first_error
-            distance = unit.number - first_error
-            decisive = replace(decisive, score=decisive.score - min(1.0, distance / 60))
-            chained = chained and not _EXCEPTION.match(unit.text)
         key = _DIGITS.sub("#", decisive.text)[:160]
         if key not in found or found[key].score < decisive.score:
             found[key] = decisive
@@ -112,34 +81,68 @@ def find_failures(
         for hit in hits[i]
         if units[i].kind is not Kind.CODE
     )
-    return tuple(ordered[:40]), located
+    return Failures(tuple(ordered[:MOST]), located, sentences_of(_echoes(chosen, candidates), blamed))
 
 
-def _units(title: str, lines: Sequence[Line]) -> Iterator[_Unit]:
-    for sentence in sentences(title):
-        yield _Unit(1, sentence, Kind.PROSE, None, True)
-    for line in lines:
-        if line.kind not in _READ:
+def _candidates(
+    units: Sequence[Unit], lines: Sequence[Line], hits: Mapping[int, Sequence[SignatureHit]]
+) -> dict[int, Candidate]:
+    """Every unit of a log that plays a part in a failure."""
+    tracebacks = find_tracebacks(lines)
+    out: dict[int, Candidate] = {}
+    for index, unit in enumerate(units):
+        raised = unit.number in tracebacks.raised and not unit.in_title
+        if (unit.kind is not Kind.LOG and not raised) or unit.number in tracebacks.frames:
             continue
-        if len(line.text) > 200 and "Traceback (most recent call" in line.text:
-            for match in _INLINE_EXCEPTION.finditer(line.text):
-                yield _Unit(line.number, match.group(0), Kind.LOG, line.rank)
-        elif line.kind is Kind.PROSE and len(line.text) > 120:
-            for sentence in sentences(line.text):
-                yield _Unit(line.number, sentence, line.kind, line.rank)
-        else:
-            yield _Unit(line.number, line.text.strip(), line.kind, line.rank)
+        if _SHOWN_CODE.match(unit.text):
+            continue
+        marks = marks_of(unit.text)
+        found = hits.get(index, ())
+        if not marks and not found and not raised and unit.level not in ("E", "F"):
+            continue
+        part = part_of(marks, found, unit.level, raised=raised)
+        if part is Part.NONE and not found:
+            continue
+        rank = tracebacks.ranks.get(unit.number)
+        out[index] = Candidate(
+            unit if rank is None or unit.rank is not None else replace(unit, rank=rank),
+            part,
+            marks,
+            raised,
+            tracebacks.chained.get(unit.number),
+            tuple(hit.signature.id for hit in found if hit.signature.role == "root"),
+        )
+    return out
 
 
-def _judge(unit: _Unit, hits: Sequence[SignatureHit], chained: bool) -> Decisive | None:
+def _of_log(candidate: Candidate, chosen: Chosen, hits: Sequence[SignatureHit]) -> Decisive | None:
+    unit, part = candidate.unit, candidate.part
+    if part is Part.NONE and "exception" not in candidate.marks:
+        context = any(hit.signature.role == "context" for hit in hits)
+        return decisive_of(unit, "context", 0.4, hits) if context and len(unit.text) >= 8 else None
+    base = 2.5 if candidate.raised or "exception" in candidate.marks else 1.6 if part <= Part.ECHO else 1.0
+    base += 1.5 if candidate.known else 0.0
+    if chosen.root is not None and unit.number == chosen.root.unit.number:
+        return decisive_of(chosen.root.unit, "root", max(base, chosen.highest) + 0.5, hits)
+    if unit.number in chosen.others:
+        return decisive_of(unit, "root", base - chosen.distance(unit), hits)
+    return decisive_of(unit, "consequence", base * 0.5 - 0.2 * chosen.distance(unit), hits)
+
+
+def _of_account(unit: Unit, hits: Sequence[SignatureHit]) -> Decisive | None:
+    """A sentence, a heading, a line of code or of a form."""
     if len(unit.text) < 8 or _BARE_LABEL.match(unit.text):
         return None
-    weight = 1.2 if unit.in_title else _WEIGHT[unit.kind]
+    marks = marks_of(unit.text)
+    if not unit.in_title and "exception" not in marks and _POLITE.match(unit.text):
+        return None
     score = 0.0
     role: Role = "root"
-    if _EXCEPTION.match(unit.text):
+    if "exception" in marks:
         score = 2.5
-    elif _HARD.search(unit.text):
+    elif unit.kind is Kind.LOG or (unit.kind is not Kind.PROSE and "harmless" in marks):
+        return None
+    elif "hard" in marks:
         score = 1.6
     elif unit.kind is Kind.PROSE and _SOFT.search(unit.text):
         score = 1.0
@@ -152,25 +155,15 @@ def _judge(unit: _Unit, hits: Sequence[SignatureHit], chained: bool) -> Decisive
         score, role = max(score, 0.4), ("root" if score >= 1.6 else "context")
     if score == 0.0:
         return None
-    if role == "root" and "root" not in roles and (_CONSEQUENCE.search(unit.text) or chained):
+    if role == "root" and "root" not in roles and marks & {"summary", "teardown"}:
         score, role = score * 0.5, "consequence"
     if role == "root" and score < 1.5:
         role = "context"
-    names = tuple(hit.signature.id for hit in hits)
-    return Decisive(unit.number, unit.text[:400], role, score * weight, unit.rank, unit.in_title, names)
+    return decisive_of(unit, role, score, hits)
 
 
-def sentences(text: str) -> list[str]:
-    """Split prose into sentences: at . ! ? or ; before a space and a capital, digit or quote."""
-    out: list[str] = []
-    start = 0
-    for match in _SENTENCE_END.finditer(text):
-        cut = match.start() + 1
-        if cut - start >= 12:
-            out.append(text[start:cut].strip())
-            start = cut
-    tail = text[start:].strip()
-    return [*out, tail] if tail else out
-
-
-_SENTENCE_END = re2.compile(r"[.!?;]\s+[A-Z\"'`(\[]")
+def _echoes(chosen: Chosen, candidates: Mapping[int, Candidate]) -> Echo:
+    rest = [
+        c for c in candidates.values() if chosen.root is not None and c.unit.number != chosen.root.unit.number
+    ]
+    return Echo(chosen.root, chosen.same, [c for c in rest if c.part in _ECHOES])

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import re2
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from knowledge.evidence.comments import without_comments
 from knowledge.evidence.lines import Kind, Line, split_lines
-from knowledge.evidence.ranks import split_rank
+from knowledge.evidence.prefixes import Prefixed, PrefixReader
 from knowledge.evidence.shape import shape_of
+from knowledge.evidence.sources import Source, source_of
+from knowledge.evidence.tables import telling_cell
 from knowledge.evidence.templates import is_template, section_of
 
 MAX_MARKDOWN = 400_000
@@ -33,39 +36,61 @@ _MARKDOWN = MarkdownIt("commonmark")
 
 @dataclass(slots=True)
 class _Plan:
-    """What the Markdown says of each line: fenced, heading, comment, in which section."""
+    """What the Markdown says of each line: fenced, heading."""
 
     fenced: bytearray
     heading: bytearray
-    comment: bytearray
 
 
-def lay_out(body: str, *, is_log: bool) -> tuple[Line, ...]:
+def lay_out(body: str, *, is_log: bool, gap: tuple[int, int] | None = None) -> tuple[Line, ...]:
     """Lines of a cleaned, redacted body in their order; line numbers are those of the body.
 
-    A bare log (`is_log`) is read without Markdown: its `#` and indentation mean nothing.
+    A bare log (`is_log`) is read without Markdown: its `#` and indentation mean nothing. After a `gap`, (line,
+    count of lines left out), numbers are those of the whole.
     """
+    after, left_out = gap or (len(body), 0)
     texts = split_lines(body)
-    plan = _Plan(bytearray(len(texts)), bytearray(len(texts)), bytearray(len(texts)))
+    plan = _Plan(bytearray(len(texts)), bytearray(len(texts)))
     if is_log:
         plan.fenced[:] = b"\1" * len(texts)
     else:
         _mark(body, plan)
+        texts = without_comments(texts, plan.fenced)
     lines: list[Line] = []
-    section = ""
+    section, source, reader = "", Source(), PrefixReader()
     for index, raw in enumerate(texts):
+        number = index + 1 + (left_out if index >= after else 0)
         fenced = bool(plan.fenced[index])
         heading = None if fenced else _heading(raw, bool(plan.heading[index]))
         if heading is not None:
             section = section_of(heading)
-            lines.append(Line(index + 1, heading, Kind.HEADING))
+            lines.append(Line(number, heading, Kind.HEADING))
             continue
-        rank, text = split_rank(raw)
-        if not fenced and "<" in text:
-            text = _TAG.sub(" ", text)
-        kind = Kind.TEMPLATE if plan.comment[index] else _kind(text, fenced=fenced, section=section)
-        lines.append(Line(index + 1, text, kind, rank, fenced))
+        parts = reader.read(raw, in_log=fenced)
+        if fenced:
+            source = source_of(parts.text) or source
+        lines.append(_line(number, parts, fenced, section, source if fenced else Source()))
     return _settle_fences(lines)
+
+
+def _line(number: int, parts: Prefixed, fenced: bool, section: str, source: Source) -> Line:
+    text = parts.text
+    if not fenced:
+        if "<" in text:
+            text = _TAG.sub(" ", text)
+        if text.lstrip()[:1] == "|" and (cell := telling_cell(text)):
+            return Line(number, cell.text, Kind.LOG, cell.rank)
+    kind = _kind(text, fenced=fenced, section=section)
+    if kind in (Kind.PROSE, Kind.CODE, Kind.COMMAND) and _is_logged(parts):
+        kind = Kind.LOG
+    rank = source.rank if parts.rank is None else parts.rank
+    host = parts.host or source.host
+    return Line(number, text, kind, rank, fenced, host, parts.pid, parts.time, parts.level, parts.group)
+
+
+def _is_logged(parts: Prefixed) -> bool:
+    """Whether a logger, a launcher or a collector put something before the message."""
+    return any(part is not None for part in (parts.time, parts.level, parts.host, parts.pid))
 
 
 _EXAMPLE = re2.compile(r"(?i)\s*\((?:e\.?g\.?|i\.?e\.?|if|use|as opposed|yes)\b[^)]*\)")
@@ -104,8 +129,6 @@ def _mark(body: str, plan: _Plan) -> None:
             plan.fenced[start:end] = b"\1" * (end - start)
         elif token.type == "heading_open":
             plan.heading[start:end] = b"\1" * (end - start)
-        elif token.type == "html_block" and token.content.lstrip().startswith("<!--"):
-            plan.comment[start:end] = b"\1" * (end - start)
     if len(body) > MAX_MARKDOWN:
         seen = head.count("\n")
         plan.fenced[seen:] = b"\1" * (len(plan.fenced) - seen)
@@ -123,11 +146,26 @@ def _settle_fences(lines: Sequence[Line]) -> tuple[Line, ...]:
         while end < len(out) and out[end].fenced:
             end += 1
         block = out[start:end]
-        code = sum(line.kind is Kind.CODE for line in block)
-        log = sum(line.kind is Kind.LOG and shape_of(line.text, fenced=False) is Kind.LOG for line in block)
-        if code > 2 * log and code > 2:
+        if _is_code(block):
             for offset, line in enumerate(block):
-                if line.kind is Kind.LOG and shape_of(line.text, fenced=False) is not Kind.LOG:
-                    out[start + offset] = Line(line.number, line.text, Kind.CODE, line.rank, True)
+                if line.kind is Kind.LOG and not _is_certain(line):
+                    out[start + offset] = replace(line, kind=Kind.CODE)
         start = end
     return tuple(out)
+
+
+def _is_code(block: Sequence[Line]) -> bool:
+    code = sum(line.kind is Kind.CODE for line in block)
+    if code <= 2:
+        return False
+    log = 0
+    for line in block:
+        log += line.kind is Kind.LOG and _is_certain(line)
+        if code <= 2 * log:
+            return False
+    return True
+
+
+def _is_certain(line: Line) -> bool:
+    """Whether the line is a log's by its own looks, not for want of anything else."""
+    return line.time is not None or line.level is not None or shape_of(line.text, fenced=False) is Kind.LOG

@@ -7,6 +7,8 @@ from enum import Enum
 
 import re2
 
+from knowledge.evidence.stamps import Stamp
+
 MAX_LINE = 2000
 """Characters of a line that are looked at; longer ones are data dumps, not messages."""
 
@@ -47,7 +49,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of the body; `number` is 1-based, `text` is cleaned and without its rank prefix."""
+    """One line of the body; `number` is 1-based, `text` is cleaned and without what stood before the message."""
 
     number: int
     text: str
@@ -55,6 +57,13 @@ class Line:
     rank: int | None = None
     fenced: bool = False
     """True inside a code fence or an indented block of Markdown."""
+    host: str | None = None
+    pid: int | None = None
+    time: Stamp | None = None
+    level: str | None = None
+    """D, I, W, E or F where a logger says it."""
+    group: str | None = None
+    """The process group that torch names before the message."""
 
 
 def clean_text(text: str) -> str:

@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
 
-from knowledge.evidence.failures import Decisive, find_failures
+from knowledge.evidence.decisive import Decisive
+from knowledge.evidence.failures import find_failures
+from knowledge.evidence.framework_found import find_framework, framework_of
+from knowledge.evidence.launch_found import find_launcher, find_world_size
 from knowledge.evidence.layout import lay_out
 from knowledge.evidence.lines import Kind, Line, clean_text
-from knowledge.evidence.versions_found import (
-    find_framework,
-    find_launcher,
-    find_versions,
-    find_world_size,
-    framework_of,
-)
-from knowledge.redact import redact
+from knowledge.evidence.tools import Fact, read_tools
+from knowledge.evidence.versions_found import Sure, find_versions
+from knowledge.redaction import redact
 from knowledge.report import Report
 from knowledge.signatures import SignatureHit, SignatureTable
 
@@ -35,9 +33,15 @@ class Reading:
     decisive: tuple[Decisive, ...]
     hits: tuple[tuple[int, SignatureHit], ...]
     """Signature hits with their 1-based line; 0 is the title."""
+    echoes: tuple[str, ...]
+    """What of the log is only a consequence of the root, in sentences."""
     prose: str
     framework: str | None
     versions: dict[str, str]
+    sure: tuple[str, ...]
+    """Components whose version the report states; the others were read off a path, a file or a command."""
+    facts: tuple[Fact, ...]
+    """What tools in the report say."""
     launcher: str | None
     world_size: int | None
     ranks: tuple[int, ...]
@@ -56,22 +60,30 @@ def read_report(report: Report, table: SignatureTable) -> Reading:
     for kind, count in body.counts.items():
         counts[kind] = counts.get(kind, 0) + count
     clean = replace(report, title=title.text, body=body.text)
-    lines = lay_out(clean.body, is_log=clean.is_log)
-    decisive, hits = find_failures(clean.title, lines, table)
+    lines = lay_out(clean.body, is_log=clean.is_log, gap=clean.gap)
+    failures = find_failures(clean.title, lines, table)
     prose = "\n".join(line.text.strip() for line in lines if line.kind is Kind.PROSE)
     stated = [clean.title, *(line.text for line in lines if line.kind not in (Kind.BLANK, Kind.NOISE))]
     rest = "\n".join(stated[1:])
+    tools = read_tools(lines)
+    versions = find_versions(clean.title, lines, tools.versions)
     return Reading(
         report=clean,
         content_hash=report.content_hash,
         lines=lines,
-        decisive=decisive,
-        hits=hits,
+        decisive=failures.decisive,
+        hits=failures.hits,
+        echoes=failures.echoes,
         prose=prose,
-        framework=report.framework or framework_of(report.id) or find_framework(clean.title, prose, rest),
-        versions=find_versions(clean.title, lines),
+        framework=report.framework
+        or framework_of(report.id)
+        or find_framework(clean.title, prose, rest)
+        or report.usual_framework,
+        versions={name: found.text for name, found in versions.items()},
+        sure=tuple(name for name, found in versions.items() if found.sure >= Sure.STATED),
+        facts=tools.facts,
         launcher=find_launcher(stated),
-        world_size=find_world_size(stated),
+        world_size=find_world_size([clean.title, *(line.text for line in lines)]) or tools.world_size,
         ranks=tuple(sorted({line.rank for line in lines if line.rank is not None})),
         redactions=counts,
     )

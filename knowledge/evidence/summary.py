@@ -2,37 +2,42 @@
 
 from __future__ import annotations
 
-from knowledge.evidence.failures import Decisive
+from knowledge.evidence.decisive import Decisive
 from knowledge.evidence.reading import Reading
+from knowledge.evidence.units import excerpt
 from knowledge.signatures import most_specific
-from knowledge.triage import Evidence, QuotedLine, SignatureMatch, VersionConflict
-from knowledge.versions import find_conflicts
+from knowledge.triage import Evidence, QuotedLine, SignatureMatch, StatedFact
+from knowledge.versions import explained_conflicts
 
 LINES = 6
 MATCHES = 8
+SHOWN = 300
+"""Characters of a quoted line."""
 
 
 def summarise(reading: Reading) -> Evidence:
     """Evidence as the triage holds it: at most six lines, the root first, each signature once."""
     return Evidence(
         framework=reading.framework,
+        echoes=list(reading.echoes),
         lines=[_quote(d) for d in _chosen(reading.decisive)],
         versions=reading.versions,
         launcher=reading.launcher,
         world_size=reading.world_size,
         ranks=list(reading.ranks[:64]),
         signatures=_matches(reading),
-        conflicts=[
-            VersionConflict(id=fact.id, text=fact.text, source=fact.source)
-            for fact in find_conflicts(reading.versions)
-        ],
+        conflicts=explained_conflicts(
+            {name: reading.versions[name] for name in reading.sure},
+            [(d.number, d.text) for d in reading.decisive if not d.in_title],
+        ),
+        facts=[StatedFact(line=fact.line, text=fact.text) for fact in reading.facts],
         redactions=reading.redactions,
         notes=list(reading.report.notes),
     )
 
 
 def _chosen(decisive: tuple[Decisive, ...]) -> list[Decisive]:
-    """Roots in the order they were printed, then at most two consequences; sentences where no line says as much."""
+    """The first cause, then other faults, then at most two consequences; sentences where no line says as much."""
     if not decisive:
         return []
     floor = 0.25 * decisive[0].score
@@ -40,12 +45,19 @@ def _chosen(decisive: tuple[Decisive, ...]) -> list[Decisive]:
     roots = [d for d in worth if d.role == "root"][:4]
     rest = [d for d in worth if d.role == "context"][: max(0, 4 - len(roots))]
     cascade = [d for d in worth if d.role == "consequence"][:2]
-    roots.sort(key=lambda d: (not d.in_title, d.number))
     return [*roots, *rest, *cascade][:LINES]
 
 
 def _quote(d: Decisive) -> QuotedLine:
-    return QuotedLine(line=d.number, text=d.text[:300], role=d.role, in_title=d.in_title, rank=d.rank)
+    return QuotedLine(
+        line=d.number,
+        text=excerpt(d.text, longest=SHOWN),
+        role=d.role,
+        in_title=d.in_title,
+        rank=d.rank,
+        host=d.host,
+        time=d.time,
+    )
 
 
 def _matches(reading: Reading) -> list[SignatureMatch]:

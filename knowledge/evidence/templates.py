@@ -20,6 +20,7 @@ _INSTRUCTION = re2.compile(
     r"|have i written custom code\b.{0,140}$|mobile device\b.{0,120}$"
     r"|before (?:asking|submitting|opening|filing)\b"
     r"|did you (?:search|check|read)\b.{0,140}$"
+    r"|(?:high|medium|low|none|critical): .{0,40}\b(?:blocks?|difficult\w*|annoy\w*|completing|work ?around|impact)\b.{0,60}$"
     r"|_?no response_?$|n/?a\W*$|none\W*$|yes\W*$|no\W*$"
     r"|(?:describe|system info|other info|standalone code|issue type|current behaviou?r|context|motivation|my environment|environment info|versions of)\b[^.:]{0,60}$"
     r"|to reproduce\W*$|expected (?:behavior|behaviour|result)s?\W*$|(?:bug report|environment|additional context|description|error|errors|output|traceback|reproduction|bug|checklist)\W*$"
@@ -29,7 +30,7 @@ _CHECKBOX = re2.compile(r"^\s*(?:[-*+]|\d+\.)?\s*\[[ xX]?\]\s")
 _UNFILLED = re2.compile(
     r"(?i)^[\s*-]*[^:?]{2,90}(?:\(e\.?g\.?[^)]*\)|\(if [^)]*\)|\(use [^)]*\)|\(yes[^)]*\))?[^:?]{0,20}[:?]\W*$"
 )
-_COMMENT = re2.compile(r"^\s*<!--|-->\s*$")
+
 
 SECTION_KINDS = (
     (
@@ -55,7 +56,6 @@ def is_template(text: str) -> bool:
     stripped = text.strip()
     return bool(
         _CHECKBOX.match(stripped)
-        or _COMMENT.search(stripped)
         or (len(stripped) < 260 and _INSTRUCTION.match(stripped))
         or (len(stripped) < 120 and _UNFILLED.match(stripped))
     )

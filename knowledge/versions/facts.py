@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
+import re2
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -23,6 +24,14 @@ def _specifier(text: str) -> str:
     try:
         SpecifierSet(text)
     except InvalidSpecifier as error:
+        raise ValueError(str(error)) from error
+    return text
+
+
+def _pattern(text: str) -> str:
+    try:
+        re2.compile(text)
+    except re2.error as error:
         raise ValueError(str(error)) from error
     return text
 
@@ -68,6 +77,8 @@ class VersionFact:
     """An example of component to version that it fires on."""
     quiet: Mapping[str, str]
     """One that is near and fine."""
+    explains: Annotated[str, AfterValidator(_pattern), Field(min_length=4)]
+    """Error lines that it brings about, as a regular expression (RE2)."""
 
 
 _FACTS = TypeAdapter(tuple[VersionFact, ...])

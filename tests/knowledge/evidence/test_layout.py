@@ -71,3 +71,29 @@ def test_invisible_characters_and_colours_are_dropped() -> None:
 
 def test_a_lone_surrogate_does_not_survive() -> None:
     assert clean_text("\x1b[31ma\ud800b").encode("utf-8") == b"a?b"
+
+
+def test_text_around_a_comment_stays() -> None:
+    lines = lay_out(
+        "<!-- Please\ndescribe --> Training hangs on rank 3\nand <!-- x --> then dies", is_log=False
+    )
+    assert [line.text.strip() for line in lines] == ["", "Training hangs on rank 3", "and  then dies"]
+    assert [line.kind for line in lines[1:]] == [Kind.PROSE, Kind.PROSE]
+
+
+def test_a_comment_that_is_never_closed_hides_nothing() -> None:
+    lines = lay_out("<!-- \nHi, my training with 4 GPUs hangs\n", is_log=False)
+    assert lines[1].text == "Hi, my training with 4 GPUs hangs"
+
+
+def test_an_error_in_a_table_is_read_with_its_rank() -> None:
+    lines = lay_out("| rank | error |\n|---|---|\n| 3 | RuntimeError: CUDA out of memory |", is_log=False)
+    assert (lines[2].kind, lines[2].rank, lines[2].text) == (Kind.LOG, 3, "RuntimeError: CUDA out of memory")
+
+
+def test_lines_after_a_gap_keep_their_numbers() -> None:
+    assert [line.number for line in lay_out("a\nb\nc", is_log=True, gap=(2, 100))] == [1, 2, 103]
+
+
+def test_what_a_form_offers_to_choose_is_the_forms() -> None:
+    assert kinds("High: It blocks me from completing my task.") == [Kind.TEMPLATE]

@@ -5,10 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-import pytest
-
 from knowledge.evidence import read_report
-from knowledge.evidence.ranks import split_rank
 from knowledge.report import Report
 from knowledge.signatures import SignatureTable
 
@@ -65,20 +62,6 @@ def test_of_chained_exceptions_the_inner_one_is_the_cause() -> None:
     assert reading.decisive[0].text.startswith("KeyError")
 
 
-@pytest.mark.parametrize(
-    ("line", "rank", "rest"),
-    [
-        ("[1,3]<stderr>:boom", 3, "boom"),
-        ("[rank7]: boom", 7, "boom"),
-        ("12: boom", 12, "boom"),
-        ("plain text", None, "plain text"),
-        ("2020-01-01 10:00:00 INFO x", None, "2020-01-01 10:00:00 INFO x"),
-    ],
-)
-def test_rank_prefixes(line: str, rank: int | None, rest: str) -> None:
-    assert split_rank(line) == (rank, rest)
-
-
 def test_the_forms_example_is_not_the_reporters_version() -> None:
     body = "- OS (e.g., Linux Ubuntu 16.04): Ubuntu 20.04\n- TensorFlow version (e.g. 1.0): 2.3.0\n"
     versions = read_report(Report("x", "", body), TABLE).versions
@@ -97,3 +80,38 @@ def test_reading_takes_time_linear_in_length() -> None:
     seconds(200)
     small, large = min(seconds(1000) for _ in range(3)), seconds(10_000)
     assert large < 30 * small
+
+
+def test_reading_a_noisy_log_takes_time_linear_in_length() -> None:
+    def log(count: int) -> str:
+        return "".join(
+            f"2026-05-03 10:{i // 60 % 60:02d}:{i % 60:02d},{i % 1000:03d} [rank{i % 8}]: "
+            f"INFO trainer: step {i} loss {i / 7:.4f}\n"
+            f"node-{i % 4}:{i}:{i + 1} [{i % 8}] NCCL INFO Channel {i % 16:02d} : {i % 64}[0] -> 3[0] via NET/IB/0\n"
+            f"data: could not read sample {i}, retrying\n"
+            for i in range(count)
+        )
+
+    def seconds(text: str) -> float:
+        start = time.process_time()
+        read_report(Report("x", "", text, is_log=True), TABLE)
+        return time.process_time() - start
+
+    seconds(log(200))
+    small, large = min(seconds(log(1000)) for _ in range(3)), seconds(log(10_000))
+    assert large < 20 * small
+
+
+def test_a_long_line_is_cut_around_its_error_at_the_ends_of_words() -> None:
+    line = "value " * 150 + "RuntimeError: shards differ " + "detail " * 100
+    found = read_report(Report("x", "", line, is_log=True), TABLE).decisive[0]
+    assert "RuntimeError: shards differ" in found.text
+    assert found.text.startswith("…value")
+    assert found.text.endswith("detail…")
+    assert len(found.text) <= 400
+
+
+def test_politeness_is_no_evidence() -> None:
+    body = "Training stops on rank 2.\nSorry if this is the wrong place.\nAny help with this broken thing is welcome."
+    found = read_report(Report("x", "", body), TABLE).decisive
+    assert [line.number for line in found] == [1] or not found

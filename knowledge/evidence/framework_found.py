@@ -1,0 +1,31 @@
+"""Which framework a report is about."""
+
+from __future__ import annotations
+
+import re2
+
+from knowledge.evidence.facts_table import table
+
+_GENERAL = {"pytorch", "tensorflow", "keras", "mxnet"}
+
+
+def find_framework(title: str, prose: str, rest: str) -> str | None:
+    """The framework the report is about: title before prose before logs, the specific before the general."""
+    scores: dict[str, float] = {}
+    for position, (name, pattern) in enumerate(table()["framework"].items()):
+        compiled = re2.compile(pattern)
+        count = (
+            4.0 * len(compiled.findall(title))
+            + 1.5 * min(4, len(compiled.findall(prose[:4000])))
+            + 0.5 * min(6, len(compiled.findall(rest[:20000])))
+        )
+        if count:
+            scores[name] = count + 1.0 - position / 100
+    # Horovod on PyTorch is a Horovod report: the layer on top is named less often than what it sits on.
+    return max(scores, key=lambda n: scores[n] * (0.6 if n in _GENERAL else 1.0)) if scores else None
+
+
+def framework_of(report_id: str) -> str | None:
+    """The framework of the repository in an id "owner/repo#n", if it is one of the known ones."""
+    found = table()["repository"].get(report_id.rpartition("#")[0].lower())
+    return str(found) if found else None

@@ -1,0 +1,176 @@
+"""Which of many errors came first: by their part, by time where there is one, else as they were printed."""
+
+from __future__ import annotations
+
+from bisect import bisect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import re2
+
+from knowledge.evidence.roles import Part
+from knowledge.evidence.stamps import seconds_between
+from knowledge.evidence.summaries import Blamed
+from knowledge.evidence.units import Unit
+
+MOST_OTHERS = 3
+_DIGITS = re2.compile(r"0x[0-9a-fA-F]+|\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A unit of a log that plays a part in a failure."""
+
+    unit: Unit
+    part: Part
+    marks: frozenset[str]
+    raised: bool
+    chained_to: int | None
+    """Line of the exception that this one was raised after, in the same chain."""
+    known: tuple[str, ...]
+    """Signatures that call it a fault of its own."""
+
+    @property
+    def template(self) -> str:
+        """Its text without numbers: equal errors of several ranks have the same."""
+        return str(_DIGITS.sub("#", self.unit.text))[:200]
+
+
+@dataclass(slots=True)
+class Chosen:
+    """The root of a log's errors, and the lines of other faults that stand on their own."""
+
+    root: Candidate | None = None
+    others: set[int] = field(default_factory=set)
+    same: list[Candidate] = field(default_factory=list)
+    """The same error on other ranks."""
+    highest: float = 4.0
+
+    def distance(self, unit: Unit) -> float:
+        """Up to 1 for what is printed far from the root."""
+        return 0.0 if self.root is None else min(1.0, abs(unit.number - self.root.unit.number) / 60)
+
+
+def choose(candidates: Mapping[int, Candidate], blamed: Blamed | None, breaks: Sequence[int] = ()) -> Chosen:
+    """The first cause among the candidates of a log; every other one is its consequence, or independent.
+
+    `breaks`: lines in ascending order, written by a person, that end one log and begin another.
+    """
+    usable = [c for c in candidates.values() if c.part < Part.NONE]
+    by_line = {c.unit.number: c for c in usable}
+    roots = [c for c in usable if not _explained(c, by_line)]
+    if not roots:
+        return Chosen()
+    first = min(c.part for c in roots)
+    same_part = [c for c in roots if c.part is first]
+    if first is Part.LOGGED:  # an error's words say more than an error's level alone
+        same_part = [c for c in same_part if "hard" in c.marks or c.known] or same_part
+    root = _fullest(_earliest(_unprovoked(same_part, usable)), roots)
+    root = _silent(root, roots, blamed) or _of_the_blamed(root, roots, blamed) or root
+    outside = [c for c in roots if c.part is Part.KILLED]
+    if first is Part.FAULT and outside and _is_before(killer := _earliest(outside), root):
+        root = killer
+    faults = [c for c in _unprovoked(roots, usable) if c.part is Part.FAULT and c is not root]
+    same = [c for c in faults if c.template == root.template and c.unit.rank != root.unit.rank]
+    others = _others(root, faults, breaks) if root.part is Part.FAULT else set()
+    return Chosen(_named(root, blamed, same), others, same)
+
+
+def _explained(candidate: Candidate, by_line: Mapping[int, Candidate]) -> bool:
+    """Whether an earlier exception of its chain tells more: always, unless only the later one is a known error."""
+    before = by_line.get(candidate.chained_to or -1)
+    if before is not None:
+        return bool(before.known) or not candidate.known or before.part > candidate.part
+    return False
+
+
+def _is_before(first: Candidate, second: Candidate) -> bool:
+    one, two = first.unit.time, second.unit.time
+    return one is not None and two is not None and seconds_between(one, two) > 0
+
+
+def _earliest(candidates: list[Candidate]) -> Candidate:
+    """By time where every one has it; otherwise the one printed first."""
+    best = candidates[0]
+    timed = all(c.unit.time is not None for c in candidates)
+    for candidate in candidates[1:]:
+        if timed and _is_before(candidate, best):
+            best = candidate
+    return best
+
+
+def _silent(root: Candidate, roots: list[Candidate], blamed: Blamed | None) -> Candidate | None:
+    """The launcher's line about a rank that ended without a word, where all others only missed it."""
+    if root.part not in (Part.WAITED, Part.ECHO) or blamed is None or blamed.rank is None:
+        return None
+    told = [c for c in roots if c.part is Part.SUMMARY]
+    missed = {c.unit.rank for c in roots if c.part in (Part.WAITED, Part.ECHO)}
+    return _earliest(told) if told and None not in missed and blamed.rank not in missed else None
+
+
+def _of_the_blamed(root: Candidate, roots: list[Candidate], blamed: Blamed | None) -> Candidate | None:
+    """Where every rank only missed another, what the rank that ended first by the launcher's word printed first."""
+    if root.part not in (Part.WAITED, Part.ECHO) or blamed is None or blamed.rank is None:
+        return None
+    own = [c for c in roots if c.unit.rank == blamed.rank and c.part in (Part.WAITED, Part.ECHO)]
+    return _earliest(own) if own else None
+
+
+def _unprovoked(candidates: list[Candidate], usable: list[Candidate]) -> list[Candidate]:
+    """Without what a rank raised after it had lost another rank; all of them where nothing is left."""
+    lost: dict[int, int] = {}
+    for c in usable:
+        if c.unit.rank is not None and c.part in (Part.WAITED, Part.ECHO):
+            lost.setdefault(c.unit.rank, c.unit.number)
+    kept = [
+        c
+        for c in candidates
+        if c.unit.number <= lost.get(-1 if c.unit.rank is None else c.unit.rank, c.unit.number)
+    ]
+    return kept or candidates
+
+
+def _fullest(root: Candidate, roots: list[Candidate]) -> Candidate:
+    """The exception that ends a process rather than a message of the same fault logged before it."""
+    if root.raised or not root.known:
+        return root
+    for c in roots:
+        if (
+            c.raised
+            and c.part is root.part
+            and c.unit.rank == root.unit.rank
+            and set(c.known) & set(root.known)
+        ):
+            return c
+    return root
+
+
+def _others(root: Candidate, faults: list[Candidate], breaks: Sequence[int]) -> set[int]:
+    """Faults of other processes, or of other logs, with another text: at most one each."""
+    out: set[int] = set()
+    seen = {root.template}
+    sources = {_source(root, breaks)}
+    for candidate in faults:
+        source = _source(candidate, breaks)
+        if candidate.template in seen or source in sources or candidate.chained_to or len(out) == MOST_OTHERS:
+            continue
+        seen.add(candidate.template)
+        sources.add(source)
+        out.add(candidate.unit.number)
+    return out
+
+
+def _source(candidate: Candidate, breaks: Sequence[int]) -> tuple[int | None, int]:
+    return candidate.unit.rank, bisect(breaks, candidate.unit.number)
+
+
+def _named(root: Candidate, blamed: Blamed | None, same: list[Candidate]) -> Candidate:
+    """The root with the rank and host that a launcher's summary gives to it, where its own line has none."""
+    unit = root.unit
+    if blamed is None or unit.rank is not None or same or root.part in (Part.WAITED, Part.ECHO):
+        return root
+    if "DUE TO" in unit.text:  # of the whole job, not of one process
+        return root
+    if unit.host and blamed.told_by and unit.host != blamed.told_by:
+        return root
+    return replace(root, unit=replace(unit, rank=blamed.rank, host=unit.host or blamed.host))

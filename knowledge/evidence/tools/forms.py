@@ -1,0 +1,83 @@
+"""Forms whose label and value do not share a line, or whose label names no component."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import re2
+
+from knowledge.evidence.lines import Kind, Line
+from knowledge.evidence.tools.finding import ToolReading, component_named, versions_of
+
+MARKS = ("ersion", "CUDA")
+_LABEL = re2.compile(r"(?i)^\W*([a-z][\w .+-]{0,24}?)(?:/(?:compiler|cudnn))? versions?\W*$")
+_BOTH = re2.compile(r"(?i)^\W*cuda\s?/\s?cudnn versions?\W*$")
+_VALUE = re2.compile(r"(?i)^\W*(?:([a-z][\w-]{1,20}) )?v?(\d+\.\d+[\w.+-]*)\W*(?:\(.{0,40}\))?$")
+_TWO = re2.compile(r"(?i)^\W*(?:cuda )?v?(\d+\.\d+(?:\.\d+)?)\s?[/,]\s?(?:cudnn )?v?(\d+(?:\.\d+){0,3})")
+_ON_ONE_LINE = re2.compile(
+    r"(?i)^[\s*#`-]*cuda\s?/\s?cudnn versions?(?: \([^)]*\))?[`*]*:?\s+(?:cuda ?)?v?(\d+(?:\.\d+){0,2})(?:[\s/,]+(?:cudnn ?)?v?(\d+(?:\.\d+){0,3}))?"
+)
+_SECTION = re2.compile(r"^\W*(\w+) Info\W*$")
+_VERSION = re2.compile(r"^\s*Version\s*:\s*v?(\d+\.\d+\S*)")
+_FRAMEWORK = re2.compile(r"(?i)^\W*framework:?\s*(?:\([^)]*\))?[:*\s]*([a-z]\w+)")
+_ITS_VERSION = re2.compile(r"(?i)^\W*framework version[:*\s]*['\"]?(\d+\.\d+[\w.+-]*)")
+_RAY = re2.compile(r"(?i)ray version and other system information[^:]*:\W*(?:ray )?v?(\d+\.\d+[\w.]*)")
+_CUDA_PART = re2.compile(r"^\W*CUDA:\s*$")
+_DEEPER = re2.compile(r"^\W*version:\s+(\d+\.\d+(?:\.\d+)?)\s*$")
+_SEEN_ON = re2.compile(r"(?i)what version are you seeing the problem on")
+_PROBLEM = re2.compile(r"^\W*v?([012]\.\d+(?:\.\d+)?\w*)\W*$")
+
+
+def read(lines: Sequence[Line]) -> ToolReading:
+    """Versions of TensorFlow's, Lightning's, Horovod's, Ray's and MXNet's forms and of GitHub's form fields."""
+    return ToolReading(versions=versions_of(_pairs([line for line in lines if line.kind is not Kind.BLANK])))
+
+
+def _pairs(lines: Sequence[Line]) -> Iterator[tuple[str, str]]:
+    framework = section = None
+    for index, line in enumerate(lines):
+        text = line.text
+        if len(text) > 300:
+            continue
+        below = lines[index + 1].text if index + 1 < len(lines) else ""
+        if (match := _SECTION.match(text)) is not None:
+            section = component_named(match.group(1))
+        elif (match := _VERSION.match(text)) is not None:
+            if named := "python" if below.startswith("Compiler") else section:
+                yield named, match.group(1)
+        elif _BOTH.match(text) and (match := _TWO.match(below)) is not None:
+            yield from (("cuda", match.group(1)), ("cudnn", match.group(2)))
+        elif (match := _ON_ONE_LINE.match(text)) is not None:
+            yield "cuda", match.group(1)
+            if match.group(2):
+                yield "cudnn", match.group(2)
+        elif (match := _ITS_VERSION.match(text)) is not None:
+            if framework:
+                yield framework, match.group(1)
+        elif (match := _FRAMEWORK.match(text)) is not None:
+            framework = component_named(match.group(1))
+        elif (match := _RAY.search(text)) is not None:
+            yield "ray", match.group(1)
+        elif _CUDA_PART.match(text):
+            yield from _nested(lines[index + 1 : index + 24])
+        elif _SEEN_ON.search(text) and (match := _PROBLEM.match(below)) is not None:
+            yield "pytorch-lightning", match.group(1)
+        elif (
+            line.kind in (Kind.HEADING, Kind.TEMPLATE, Kind.ENVIRONMENT)
+            and (match := _LABEL.match(text)) is not None
+        ):
+            component = component_named(match.group(1))
+            value = _VALUE.match(below)
+            # "Python 3.8" below "Python version", but not "tflite-support 0.1" below "TensorFlow version".
+            if component and value and (not value.group(1) or component_named(value.group(1)) == component):
+                yield component, value.group(2)
+
+
+def _nested(lines: Sequence[Line]) -> Iterator[tuple[str, str]]:
+    """Lightning's "CUDA:" block: devices, "available", then "version"."""
+    for line in lines:
+        if (match := _DEEPER.match(line.text)) is not None:
+            yield "cuda", match.group(1)
+            return
+        if line.text.rstrip().endswith(":") and "GPU" not in line.text:
+            return

@@ -1,0 +1,102 @@
+"""What is judged one by one: a line of a log, a sentence of an account."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import re2
+
+from knowledge.evidence.lines import Kind, Line
+from knowledge.evidence.stamps import Stamp
+
+LONGEST = 400
+"""Characters of a unit that are kept as evidence."""
+_BEFORE = 60
+_SENTENCE_END = re2.compile(r"[.!?;]\s+[A-Z\"'`(\[]")
+# A traceback whose line breaks were lost on the way into the report.
+_INLINE_EXCEPTION = re2.compile(r"\b[A-Za-z_][\w.]*(?:Error|Exception)\b: .{1,200}")
+_WEIGHTS: Mapping[Kind, float] = {
+    Kind.LOG: 1.0,
+    Kind.PROSE: 0.6,
+    Kind.HEADING: 0.3,
+    Kind.CODE: 0.15,
+    Kind.COMMAND: 0.3,
+    Kind.TEMPLATE: 0.1,
+    Kind.ENVIRONMENT: 0.2,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A line or a sentence, and who printed it."""
+
+    number: int
+    text: str
+    kind: Kind
+    rank: int | None = None
+    host: str | None = None
+    pid: int | None = None
+    time: Stamp | None = None
+    level: str | None = None
+    in_title: bool = False
+
+    @property
+    def weight(self) -> float:
+        """How much a telling unit of its kind counts."""
+        return 1.2 if self.in_title else _WEIGHTS[self.kind]
+
+
+def units_of(title: str, lines: Sequence[Line]) -> Iterator[Unit]:
+    """The units of a report in its order, those of the title first."""
+    for sentence in sentences(title):
+        yield Unit(1, sentence, Kind.PROSE, in_title=True)
+    for line in lines:
+        if line.kind not in _WEIGHTS:
+            continue
+        if len(line.text) > 200 and "Traceback (most recent call" in line.text:
+            for match in _INLINE_EXCEPTION.finditer(line.text):
+                yield Unit(line.number, match.group(0), Kind.LOG, line.rank)
+        elif line.kind is Kind.PROSE and len(line.text) > 120:
+            for sentence in sentences(line.text):
+                yield Unit(line.number, sentence, line.kind, line.rank)
+        else:
+            yield Unit(
+                line.number,
+                line.text.strip(),
+                line.kind,
+                line.rank,
+                line.host,
+                line.pid,
+                line.time,
+                line.level,
+            )
+
+
+def sentences(text: str) -> list[str]:
+    """Split prose into sentences: at . ! ? or ; before a space and a capital, digit or quote."""
+    out: list[str] = []
+    start = 0
+    for match in _SENTENCE_END.finditer(text):
+        cut = match.start() + 1
+        if cut - start >= 12:
+            out.append(text[start:cut].strip())
+            start = cut
+    tail = text[start:].strip()
+    return [*out, tail] if tail else out
+
+
+def excerpt(text: str, telling: int = 0, longest: int = LONGEST) -> str:
+    """At most `longest` characters of a line, cut at word ends and marked by "…", with what is at `telling`."""
+    if len(text) <= longest:
+        return text
+    start = 0
+    if telling > longest // 2:
+        start = text.find(" ", max(0, telling - _BEFORE)) + 1
+        start = start if 0 < start <= telling else telling
+    room = longest - 1 - (start > 0)
+    piece = text[start : start + room + 1]
+    if len(piece) > room:
+        piece = piece[:room].rsplit(" ", 1)[0] if " " in piece[room // 2 : room] else piece[:room]
+        piece = piece.rstrip() + "…"
+    return f"…{piece}" if start else piece
