@@ -14,7 +14,7 @@ Text = Annotated[str, Field(min_length=1)]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A labelled report; `body` is Markdown, `resolution` says in words what mended it, if known."""
+    """A labelled report; `body` is Markdown, `resolution` says in words how it ended, if known."""
 
     id: str
     url: str
@@ -24,6 +24,8 @@ class Case:
     labels: CaseLabels
     label_source: str
     resolution: str | None = None
+    resolution_link: str | None = None
+    """The thread, pull request or release that tells of the resolution."""
     opened: str | None = None
     """When the post was opened (ISO date), where it is known."""
 
@@ -41,6 +43,7 @@ class Record(BaseModel):
     labels: CaseLabels
     label_source: str = "not told"
     resolution: Text | None = None
+    resolution_link: Text | None = None
     opened: Text | None = None
 
     def as_case(self) -> Case:

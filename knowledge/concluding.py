@@ -1,0 +1,108 @@
+"""From judgements to what is said: claims, advice, what is missing, and nothing of what cannot be judged."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from knowledge.advice import advise
+from knowledge.corrections import correct_axes, measured_under
+from knowledge.diagnostics import compose_script
+from knowledge.diagnostics.commands import quick_checks
+from knowledge.evidence import Reading
+from knowledge.evidence.summary import summarise
+from knowledge.findings.finding import findings_of
+from knowledge.findings.matcher import Match
+from knowledge.judging.axes import Judged
+from knowledge.judging.judge import Judgement
+from knowledge.missing import ask_for
+from knowledge.taxonomy import Taxonomy
+from knowledge.triage import Advice, Axis, Distributed, Neighbour, Ranked, Scope, Triage
+
+
+def conclude_from(
+    reading: Reading,
+    judged: Mapping[Judged, Judgement],
+    neighbours: tuple[Neighbour, ...],
+    matches: Sequence[Match],
+    scope: Scope,
+    taxonomy: Taxonomy,
+    *,
+    top: int,
+    answered: Collection[str],
+    measured: Sequence[str],
+) -> Triage:
+    """The triage of a judged report; outside our scope nothing is claimed or advised but the type.
+
+    `answered`: probes that the script leaves out; `measured`: what they found, in sentences.
+    """
+    empty = not (reading.report.title.strip() or reading.report.body.strip())
+    axes: dict[str, Axis] = {
+        axis: _axis(judged[axis], nothing=empty) for axis in judged if axis != "distributed"
+    }
+    given = reading.report.set_by_people
+    axes = correct_axes(axes, given, taxonomy) if given else axes
+    by_people = axes["type"].by_people
+    scope = "ours" if by_people else scope
+    fault = axes["type"].top == "fault" and ((scope == "ours" and not empty) or by_people)
+    # A question about a failure is answered by the failure; nothing else that is no fault is.
+    failing = fault or (axes["type"].top == "howto" and scope == "ours")
+    if not fault:
+        axes |= {axis: _unclaimed(axes[axis]) for axis in ("stage", "symptom", "cause", "fix")}
+    distributed = _distributed(judged["distributed"], claim=fault)
+    elsewhere = scope == "other_field"
+    causes = {ranked.id: ranked.p for ranked in axes["cause"].ranking}
+    symptom = axes["symptom"].top
+    advice = advise(axes, reading.framework, taxonomy, top=top, fault=fault)
+    return Triage(
+        id=reading.report.id,
+        content_hash=reading.content_hash,
+        scope=scope,
+        type=axes["type"],
+        stage=axes["stage"],
+        symptom=axes["symptom"],
+        cause=axes["cause"],
+        fix=axes["fix"],
+        distributed=distributed,
+        evidence=summarise(reading),
+        findings=findings_of(matches, reading, given) if failing else [],
+        neighbours=_nearest(neighbours, axes["type"].top, 0 if elsewhere else min(top, 5)),
+        advice=Advice(fixes=[]) if elsewhere else advice,
+        missing=ask_for(reading, axes, distributed) if fault or scope == "too_little" else [],
+        measured=measured_under(measured, given),
+        checks=quick_checks(causes, symptom) if fault else [],
+        script=_script(causes, symptom, reading, answered) if fault else "",
+    )
+
+
+def _unclaimed(axis: Axis) -> Axis:
+    return axis.model_copy(update={"answer": []})
+
+
+def _axis(judgement: Judgement, *, nothing: bool) -> Axis:
+    ranking = [Ranked(id=id, p=round(p, 4)) for id, p in judgement.ranking]
+    return Axis(ranking=ranking, answer=[] if nothing else judgement.answer, answer_set=judgement.answer_set)
+
+
+def _distributed(judgement: Judgement, *, claim: bool) -> Distributed:
+    p = float(judgement.p[judgement.ids.index("distributed")])
+    answer = judgement.answer if claim else []
+    return Distributed(p=round(p, 4), answer=answer == ["distributed"] if answer else None)
+
+
+def _nearest(neighbours: tuple[Neighbour, ...], type_id: str | None, count: int) -> list[Neighbour]:
+    """The nearest cases, those of the report's own type first: a question is answered by answered questions."""
+    same = [n for n in neighbours[:12] if n.labels.type == type_id]
+    rest = [n for n in neighbours if n not in same]
+    return [*same, *rest][:count]
+
+
+def _script(
+    causes: Mapping[str, float], symptom: str | None, reading: Reading, answered: Collection[str]
+) -> str:
+    return compose_script(
+        causes,
+        framework=reading.framework,
+        symptom=symptom,
+        answered=answered,
+        report=reading.report.id,
+    )

@@ -1,0 +1,1 @@
+"""Which known failures a report shows: the catalogue (knowledge/failures/) matched against a reading."""

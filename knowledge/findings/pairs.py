@@ -1,0 +1,204 @@
+"""How well each entry of the catalogue fits a report, as numbers that a matcher weighs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+from packaging.specifiers import SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from knowledge.evidence import Reading
+from knowledge.evidence.lines import Kind
+from knowledge.findings.failure import Failure
+from knowledge.findings.profiles import Profiles
+from knowledge.judging.hashing import Floats
+from knowledge.judging.retrieve import query_text
+from knowledge.signatures.line_filter import LineFilter
+
+Array = npt.NDArray[np.float64]
+
+CANDIDATES = 20
+"""Entries without a telltale line that are looked at, the likest first."""
+NAMES = (
+    "constant",
+    "line_in_log",
+    "line_in_prose",
+    "line_in_code",
+    "line_is_rare",
+    "several_lines",
+    "line_is_root",
+    "signature",
+    "like_account",
+    "like_lines",
+    "likest",
+    "words",
+    "most_words",
+    "like_and_words",
+    "framework_fits",
+    "framework_differs",
+    "version_fits",
+    "version_differs",
+    "symptom",
+    "another_line",
+)
+"""What the columns are, in order."""
+_PARENTS = {
+    "accelerate": "pytorch",
+    "transformers": "pytorch",
+    "deepspeed": "pytorch",
+    "megatron-lm": "pytorch",
+    "colossal-ai": "pytorch",
+    "pytorch-lightning": "pytorch",
+    "horovod": "",
+    "keras": "tensorflow",
+    "vllm": "pytorch",
+}
+_SAID = frozenset({Kind.PROSE, Kind.HEADING, Kind.COMMAND, Kind.ENVIRONMENT})
+_READ = frozenset({Kind.LOG, Kind.CODE, *_SAID})
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """The candidates for one report: their ids, the numbers of each, and the lines they rest on."""
+
+    ids: tuple[str, ...]
+    values: Array
+    """(candidates, len(NAMES))."""
+    lines: tuple[tuple[int, ...], ...]
+    """1-based lines of the body; 0 = the title."""
+    held: tuple[tuple[str, ...], ...]
+    """Conditions of the entry that the report meets, in words."""
+
+
+class Catalogue:
+    """The entries with everything that comparing needs; shared by threads, never changed."""
+
+    def __init__(
+        self, entries: Mapping[str, Failure], profiles: Profiles, rarity: Mapping[str, float]
+    ) -> None:
+        """`rarity`: -log10 of the share of ordinary reports that hold a telltale line of the entry."""
+        self.entries = {id: entries[id] for id in profiles.ids}
+        self.profiles = profiles
+        self.rarity = np.array([rarity.get(id, 3.0) for id in profiles.ids])
+        self._owners = [n for n, e in enumerate(self.entries.values()) for _ in e.patterns]
+        self._filter = LineFilter([p for e in self.entries.values() for p in e.patterns])
+        self._by_signature: dict[str, list[int]] = {}
+        for n, entry in enumerate(self.entries.values()):
+            for signature in entry.signatures:
+                self._by_signature.setdefault(signature, []).append(n)
+
+    @cached_property
+    def _list(self) -> tuple[Failure, ...]:
+        return tuple(self.entries.values())
+
+    def telltale(self, reading: Reading) -> dict[int, list[tuple[int, str, int]]]:
+        """Entries with the lines that tell: place in the catalogue to [(line, where, pattern)]."""
+        units = [(0, "prose", reading.report.title)]
+        units += [(line.number, _where(line.kind), line.text) for line in reading.lines if line.kind in _READ]
+        found: dict[int, list[tuple[int, str, int]]] = {}
+        for pattern, unit, _, _ in self._filter.match([text for _, _, text in units]):
+            number, where, _ = units[unit]
+            found.setdefault(self._owners[pattern], []).append((number, where, pattern))
+        return found
+
+    def pairs(self, reading: Reading, vectors: Floats, symptom: Mapping[str, float]) -> Pairs:
+        """Compare a report with the entries that it may be; `symptom`: how probable each symptom is."""
+        found = self.telltale(reading)
+        signed = self._signed(reading)
+        like = self.profiles.likeness(vectors)
+        words = self.profiles.words_in_common(query_text(reading))
+        z_like = _standard(like.max(axis=0))
+        z_words = _standard(words)
+        both = z_like + z_words
+        near = [int(n) for n in np.argsort(-both)[:CANDIDATES]]
+        chosen = list(dict.fromkeys([*found, *signed, *near]))
+        roots = {d.number for d in reading.decisive[:3]}
+        telling = {n for n, lines in found.items() if any(where == "log" for _, where, _ in lines)}
+        rows = []
+        held = []
+        for n in chosen:
+            entry = self._list[n]
+            lines = found.get(n, [])
+            places = {where for _, where, _ in lines}
+            frameworks, versions = _framework(entry, reading), _versions(entry, reading)
+            rows.append(
+                [
+                    1.0,
+                    float("log" in places),
+                    float("prose" in places and "log" not in places),
+                    float(places == {"code"}),
+                    self.rarity[n] / 3 if places & {"log", "prose"} else 0.0,
+                    float(min(len({p for _, _, p in lines}), 3) - 1) if lines else 0.0,
+                    float(any(number in roots for number, _, _ in lines)),
+                    float(n in signed and not places),
+                    like[0, n],
+                    like[1, n],
+                    z_like[n] / 3,
+                    z_words[n] / 3,
+                    float(n == int(words.argmax()) and words[n] > 0),
+                    both[n] / 6 if both[n] > 3 else 0.0,
+                    float(frameworks == 1),
+                    float(frameworks == -1),
+                    float(versions == 1),
+                    float(versions == -1),
+                    float(np.log(sum(symptom.get(id, 0.0) for id in entry.symptom) + 0.02)),
+                    float(bool(telling - {n}) and n not in telling),
+                ]
+            )
+            held.append(_held(entry, frameworks, versions, reading))
+        numbers = tuple(tuple(dict.fromkeys(number for number, _, _ in found.get(n, []))) for n in chosen)
+        ids = tuple(self.profiles.ids[n] for n in chosen)
+        return Pairs(ids, np.array(rows).reshape(-1, len(NAMES)), numbers, tuple(held))
+
+    def _signed(self, reading: Reading) -> set[int]:
+        ids = {hit.signature.id for _, hit in reading.hits if hit.signature.role == "root"}
+        return {n for id in ids for n in self._by_signature.get(id, ())}
+
+
+def _where(kind: Kind) -> str:
+    return "log" if kind is Kind.LOG else "prose" if kind in _SAID else "code"
+
+
+def _standard(values: Array) -> Array:
+    spread = values.std()
+    return np.asarray((values - values.mean()) / spread if spread > 0 else values * 0)
+
+
+def _framework(entry: Failure, reading: Reading) -> int:
+    """1: the entry is about the report's framework; -1: about others; 0: about any, or the report does not say."""
+    said = reading.framework
+    if not said or not entry.frameworks:
+        return 0
+    family = {said, _PARENTS.get(said, "")} - {""}
+    if family & set(entry.frameworks):
+        return 1
+    below = {f for f, parent in _PARENTS.items() if parent == said}
+    return 0 if below & set(entry.frameworks) else -1
+
+
+def _versions(entry: Failure, reading: Reading) -> int:
+    """1: a version that the report states is affected; -1: one is stated and none is; 0: not told."""
+    verdicts = [
+        _affected(wanted, reading.versions[component])
+        for component, wanted in entry.versions.items()
+        if component in reading.versions
+    ]
+    known = [v for v in verdicts if v is not None]
+    return 0 if not known else 1 if any(known) else -1
+
+
+def _affected(wanted: str, stated: str) -> bool | None:
+    try:
+        return SpecifierSet(wanted).contains(Version(stated).public, prereleases=True)
+    except InvalidVersion:
+        return None
+
+
+def _held(entry: Failure, framework: int, versions: int, reading: Reading) -> tuple[str, ...]:
+    stated = [f"{c} {reading.versions[c]}" for c in entry.versions if c in reading.versions]
+    met: Sequence[str] = stated if versions == 1 else ()
+    return (*met, *([reading.framework] if framework == 1 and reading.framework else []))

@@ -1,0 +1,107 @@
+"""Reading the catalogue as people write it: Markdown with a TOML head, and a file of examples beside each entry."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Literal
+
+import re2
+
+from knowledge.errors import DataError
+from knowledge.findings.failure import Failure
+
+FOLDER = Path(__file__).parents[1] / "failures"
+HEADINGS = {
+    "What happens": "what",
+    "Why": "why",
+    "Check": "check",
+    "Fix": "remedy",
+    "Not this when": "not_this_when",
+}
+"""Sections of an entry's body, in this order, and the field each fills."""
+_LISTS = ("why", "check", "remedy")
+_ITEM = re2.compile(r"(?m)^(?:- |\d+\. )")
+_HEAD_FIELDS = frozenset(f.name for f in fields(Failure)) - {"area", *HEADINGS.values()}
+_REMEDY = "See knowledge/failures/README.md."
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A report in our own words that shows a failure, or one that only looks like it."""
+
+    failure: str
+    """Id of the entry beside which it lies."""
+    kind: Literal["telltale", "plain", "noisy", "near_miss"]
+    title: str
+    body: str
+    actual: str = ""
+    """Of a near miss: the entry that it is; "" = none."""
+
+
+def entry_files(folder: Path = FOLDER) -> list[Path]:
+    """The entries' files in the order of areas and ids."""
+    return sorted(folder.glob("*/*.md"))
+
+
+def read_entry(path: Path) -> Failure:
+    """The entry in a file. Raises DataError naming file and place."""
+    text = path.read_text("utf-8")
+    if not text.startswith("+++\n") or "\n+++\n" not in text[4:]:
+        raise DataError(f"{path.name} has no head between +++ lines.", _REMEDY)
+    head, _, body = text[4:].partition("\n+++\n")
+    try:
+        values: dict[str, Any] = tomllib.loads(head)
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(f"{path.name}: the head is not TOML: {error}.", _REMEDY) from error
+    unknown = values.keys() - _HEAD_FIELDS
+    if unknown:
+        raise DataError(f"{path.name}: unknown fields {', '.join(sorted(unknown))}.", _REMEDY)
+    if values.get("id") != path.stem:
+        raise DataError(f"{path.name}: the id must be {path.stem!r}, as the file is called.", _REMEDY)
+    lists: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+    lists |= _sections(path, body)
+    try:
+        return Failure(area=path.parent.name, **lists)
+    except TypeError as error:
+        missing = str(error).partition("missing")[2].partition(": ")[2]
+        raise DataError(f"{path.name}: fields missing: {missing or error}.", _REMEDY) from error
+
+
+def read_examples(path: Path) -> tuple[Example, ...]:
+    """The examples beside an entry's file. Raises DataError where they are missing or malformed."""
+    beside = path.with_suffix(".examples.toml")
+    try:
+        document = tomllib.loads(beside.read_text("utf-8"))
+        own = [Example(path.stem, e["kind"], e["title"], e["body"]) for e in document["example"]]
+        near = [
+            Example(path.stem, "near_miss", e["title"], e["body"], e.get("is", ""))
+            for e in document["near_miss"]
+        ]
+    except (OSError, tomllib.TOMLDecodeError, KeyError) as error:
+        raise DataError(f"{beside.name} cannot be read: {error!r}.", _REMEDY) from error
+    return (*own, *near)
+
+
+def _sections(path: Path, body: str) -> dict[str, str | tuple[str, ...]]:
+    found: dict[str, str | tuple[str, ...]] = {}
+    for part in ("\n" + body).split("\n## ")[1:]:
+        heading, _, text = part.partition("\n")
+        name = HEADINGS.get(heading.strip())
+        if name is None:
+            raise DataError(f"{path.name}: unknown section {heading.strip()!r}.", _REMEDY)
+        found[name] = tuple(_items(text)) if name in _LISTS else text.strip()
+    lacking = [
+        heading for heading, name in HEADINGS.items() if not found.get(name) and name != "not_this_when"
+    ]
+    if lacking:
+        raise DataError(f"{path.name}: sections missing or empty: {', '.join(lacking)}.", _REMEDY)
+    return found
+
+
+def _items(text: str) -> Iterator[str]:
+    for item in _ITEM.split(text):
+        if item.strip():
+            yield " ".join(item.split())

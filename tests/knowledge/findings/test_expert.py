@@ -1,0 +1,31 @@
+"""Who tells of a regression or names the cause gets no answer unasked."""
+
+from __future__ import annotations
+
+import pytest
+
+from knowledge.evidence import read_report
+from knowledge.findings.expert import knows_better
+from knowledge.report import Report
+from knowledge.signatures import SignatureTable
+
+TABLE = SignatureTable([])
+
+
+@pytest.mark.parametrize(
+    ("text", "knows"),
+    [
+        ("Since upgrading to 1.0.3 the job dies at start.", True),
+        ("The same script works with 0.9.0.", True),
+        ("This is a regression.", True),
+        ("The error is caused by the hook that runs twice.", True),
+        ("I think the bug is in `_reduce`; the fix would be to skip it.", True),
+        ("See https://github.com/acme/train/blob/main/a.py#L3", True),
+        ("It dies at start and I don't know why. torch 2.3, two nodes.", False),
+        ("RuntimeError: Address already in use", False),
+        ("```\nRuntimeError: This error is caused by one of the following reasons\n```", False),
+        ("It works on one GPU and fails on two.", False),
+    ],
+)
+def test_who_knows_better(text: str, knows: bool) -> None:
+    assert knows_better(read_report(Report("r", "It fails", text), TABLE)) is knows
