@@ -10,6 +10,7 @@ from knowledge.judging.axes import Judged
 from knowledge.judging.judge import Judge, Judgement, neighbour_votes
 from knowledge.judging.learner import learn
 from knowledge.judging.retrieve import CaseIndex
+from knowledge.judging.settle import ruling_of, settle
 from knowledge.judging.tuned import TunedHeads, load_heads
 from knowledge.training.items import VOTERS, Prepared, index_of, training_items
 from knowledge.triage import CaseLabels
@@ -32,7 +33,7 @@ class Judging:
         own = [id for id in (item.record.report.id,) if id in self.labels]
         hits = self.index.search(item.reading, item.features, VOTERS, leave_out=own)
         votes = neighbour_votes([(self.labels[id], score) for id, score in hits], self.judge.taxonomy)
-        judged = self.judge.judge(item.features, votes)
+        judged = settle(self.judge.judge(item.features, votes), ruling_of(item.reading), self.judge.taxonomy)
         kind = judged["type"].ranking[0][0]
         shown = sorted((id for id, _ in hits[:12]), key=lambda id: self.labels[id].type != kind)
         return Verdict(

@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 
 from embeddings.encoder import Encoder, OnnxEncoder
-from knowledge.advice import advise
 from knowledge.case_store import CaseStore, open_store
 from knowledge.cases import load_cases
-from knowledge.diagnostics import compose_script, has_result
+from knowledge.concluding import conclude_from
 from knowledge.evidence import Reading, read_report
-from knowledge.evidence.summary import summarise
+from knowledge.findings.failure import load_catalogue
+from knowledge.findings.matcher import Match, Matcher, load_matcher
 from knowledge.judging.axes import Judged
 from knowledge.judging.features import featurise
+from knowledge.judging.hashing import Floats
 from knowledge.judging.judge import Judge, Judgement, neighbour_votes
+from knowledge.judging.legible import tells_distributed, without_foreign_prose
+from knowledge.judging.scope import ScopeHead, load_scope
+from knowledge.judging.settle import Ruling, ruling_of, settle
 from knowledge.judging.store import SHIPPED, check_encoder, load_judge
-from knowledge.missing import ask_for
-from knowledge.readback import move, without_results
+from knowledge.readback import move, taken_out
 from knowledge.report import Report
 from knowledge.signatures import SignatureTable
 from knowledge.taxonomy import Taxonomy, load_taxonomy
-from knowledge.triage import Axis, Distributed, Neighbour, Ranked, Triage
+from knowledge.triage import Neighbour, Scope, Triage
 
+NEVER = 1.01
+"""A threshold that no probability reaches."""
 VOTERS = 30
 """Cases looked up for each report: the nearest few are shown, the first dozen vote."""
 
@@ -33,30 +37,55 @@ VOTERS = 30
 class Knowledge:
     """Everything a triage rests on, loaded once; shared by threads, never changed."""
 
-    def __init__(self, encoder: Encoder, judge: Judge, store: CaseStore, table: SignatureTable) -> None:
+    def __init__(
+        self,
+        encoder: Encoder,
+        judge: Judge,
+        store: CaseStore,
+        table: SignatureTable,
+        gate: ScopeHead | None = None,
+        matcher: Matcher | None = None,
+    ) -> None:
+        """`gate`: tells reports of the field from others; `matcher`: finds known failures.
+
+        Without them every report is judged and no failure is known.
+        """
         self.encoder = encoder
         self.judge = judge
         self.store = store
         self.table = table
+        self.gate = gate
+        self.matcher = matcher
 
     @property
     def taxonomy(self) -> Taxonomy:
         """The closed sets of ids."""
         return self.judge.taxonomy
 
-    @cached_property
-    def version(self) -> str:
-        """Names the model and the corpus: "minilm-53aa5117, 887 cases"."""
-        return f"{self.encoder.model_hash[:8]}, {len(self.store.cases)} cases"
-
 
 @dataclass(frozen=True, slots=True)
-class Examined:
-    """A report read and judged, before anything is concluded."""
+class JudgedReport:
+    """A report read and judged, before the catalogue is looked at."""
 
     reading: Reading
     judgement: Mapping[Judged, Judgement]
     neighbours: tuple[Neighbour, ...]
+    vectors: Floats
+    """Of the two views (knowledge/judging/features.py): float32 (2 x dims)."""
+    scope: Scope
+    """Whether it can be judged at all; `conclude` claims nothing but the type where it cannot."""
+
+    @property
+    def symptoms(self) -> dict[str, float]:
+        """How probable each symptom is, by id."""
+        return dict(self.judgement["symptom"].ranking)
+
+
+@dataclass(frozen=True, slots=True)
+class Examined(JudgedReport):
+    """A judged report with the known failures that it may show, before anything is concluded."""
+
+    matches: tuple[Match, ...]
 
 
 def load_knowledge(
@@ -82,7 +111,8 @@ def load_knowledge(
         encoder = opening.result()
     check_encoder(about, encoder)
     store = open_store(load_cases(), cache_dir / "index", lambda: table, encoder, rebuild=rebuild)
-    return Knowledge(encoder, judge, store, table)
+    matcher = load_matcher(load_catalogue(), encoder.model_hash)
+    return Knowledge(encoder, judge, store, table, load_scope(), matcher)
 
 
 def triage(report: Report, knowledge: Knowledge, *, top: int = 5) -> Triage:
@@ -90,10 +120,11 @@ def triage(report: Report, knowledge: Knowledge, *, top: int = 5) -> Triage:
 
     `top` bounds the neighbours and the fixes shown.
     """
-    if not has_result(report.body):
-        return conclude(examine(report, knowledge), knowledge, top=top)
-    bare = replace(report, body=without_results(report.body))
-    return triage_with_result(bare, report.body, knowledge, top=top, content_hash=report.content_hash)
+    bare, result = taken_out(report)
+    if result is not None:
+        return triage_with_result(bare, result, knowledge, top=top, content_hash=report.content_hash)
+    found = conclude(examine(bare, knowledge), knowledge, top=top)
+    return found.model_copy(update={"content_hash": report.content_hash})
 
 
 def triage_with_result(
@@ -101,22 +132,49 @@ def triage_with_result(
 ) -> Triage:
     """Triage a report whose diagnostics were run; `result` holds the pasted block(s).
 
-    Raises InputError when `result` holds no block, or a damaged one.
+    Raises InputError when `result` holds no block, or a damaged one. A result of another report moves nothing.
     """
     examined = examine(report, knowledge)
-    moved = move(examined.judgement, result, knowledge.taxonomy)
-    triage = conclude(examined, knowledge, judgement=moved.judgement, top=top, answered=moved.answered)
-    hashed = content_hash or triage.content_hash
-    return triage.model_copy(update={"measured": list(moved.sentences), "content_hash": hashed})
+    moved = move(examined.judgement, result, knowledge.taxonomy, examined.reading)
+    triage = conclude(
+        examined,
+        knowledge,
+        judgement=moved.judgement,
+        top=top,
+        answered=moved.answered,
+        measured=moved.sentences,
+    )
+    return triage.model_copy(update={"content_hash": content_hash or triage.content_hash})
 
 
 def examine(report: Report, knowledge: Knowledge) -> Examined:
-    """Read the report, find its nearest cases and judge every axis."""
+    """Judge the report and match it with the catalogue; a failure that is surely known settles cause and fix."""
+    found = judge_report(report, knowledge)
+    matcher = knowledge.matcher
+    matches = tuple(matcher.matches(found.reading, found.vectors, found.symptoms)) if matcher else ()
+    judged = found.judgement
+    scope = found.scope
+    sure = next((match for match in matches if match.sure), None)
+    if sure is not None:
+        judged = settle(judged, _ruling(sure), knowledge.taxonomy)
+        scope = "ours"  # a telltale line says more of the field than the words around it
+    return Examined(found.reading, judged, found.neighbours, found.vectors, scope, matches)
+
+
+def _ruling(match: Match) -> Ruling:
+    entry = match.failure
+    symptom = entry.symptom[0] if len(entry.symptom) == 1 else None
+    return Ruling(entry.cause[0], entry.fix[0], match.p, entry.id, symptom)
+
+
+def judge_report(report: Report, knowledge: Knowledge) -> JudgedReport:
+    """Read the report, tell whether it can be judged, find its nearest cases and judge every axis."""
     reading = read_report(report, knowledge.table)
-    features = featurise([reading], knowledge.encoder)[0]
+    heard = without_foreign_prose(reading)
+    features = featurise([heard], knowledge.encoder)[0]
     # A case must not be found as its own neighbour when it is triaged again.
     own = [id for id in (report.id,) if id in knowledge.store.cases]
-    hits = knowledge.store.index.search(reading, features, VOTERS, leave_out=own)
+    hits = knowledge.store.index.search(heard, features, VOTERS, leave_out=own)
     cases = [(knowledge.store.cases[id], score) for id, score in hits]
     votes = neighbour_votes([(case.labels, score) for case, score in cases], knowledge.taxonomy)
     neighbours = tuple(
@@ -131,7 +189,17 @@ def examine(report: Report, knowledge: Knowledge) -> Examined:
         )
         for case, score in cases
     )
-    return Examined(reading, knowledge.judge.judge(features, votes), neighbours)
+    judged = settle(knowledge.judge.judge(features, votes), ruling_of(reading), knowledge.taxonomy)
+    unheard = heard is not reading and not tells_distributed(heard)
+    if unheard or (judged["distributed"].answer == ["single_device"] and _of_several(reading)):
+        judged["distributed"] = replace(judged["distributed"], threshold=NEVER)
+    scope = knowledge.gate.scope(reading, heard, features) if knowledge.gate else "ours"
+    return JudgedReport(reading, judged, neighbours, features.vectors, scope)
+
+
+def _of_several(reading: Reading) -> bool:
+    """Whether the job ran as several processes: then the words alone can't rule out that it takes several to fail."""
+    return (reading.world_size or 1) > 1 or len(reading.ranks) > 1 or reading.launcher is not None
 
 
 def conclude(
@@ -141,59 +209,33 @@ def conclude(
     judgement: Mapping[Judged, Judgement] | None = None,
     top: int = 5,
     answered: Collection[str] = (),
+    measured: Sequence[str] = (),
 ) -> Triage:
     """Make the triage of an examined report; `judgement` replaces single axes (a second reader's, a result's),
-    and the script leaves out the probes that were `answered`."""
-    judged = {**examined.judgement, **(judgement or {})}
-    reading = examined.reading
-    empty = not (reading.report.title.strip() or reading.report.body.strip())
-    axes: dict[str, Axis] = {
-        axis: _axis(judged[axis], nothing=empty) for axis in judged if axis != "distributed"
-    }
-    fault = axes["type"].top == "fault" and not empty
-    if not fault:
-        axes |= {
-            axis: axes[axis].model_copy(update={"answer": []})
-            for axis in ("stage", "symptom", "cause", "fix")
-        }
-    evidence = summarise(reading)
-    distributed = _distributed(judged["distributed"], claim=fault)
-    neighbours = _nearest(examined.neighbours, axes["type"].top, min(max(top, 3), 5) if top >= 3 else top)
-    return Triage(
-        id=reading.report.id,
-        content_hash=reading.content_hash,
-        type=axes["type"],
-        stage=axes["stage"],
-        symptom=axes["symptom"],
-        cause=axes["cause"],
-        fix=axes["fix"],
-        distributed=distributed,
-        evidence=evidence,
-        neighbours=neighbours,
-        advice=advise(axes, reading.framework, knowledge.taxonomy, top=top, fault=fault),
-        missing=ask_for(reading, axes, distributed) if fault or empty else [],
-        script=_script(judged["cause"], axes["symptom"].top, reading, answered) if fault else "",
+    and the script leaves out the probes that were `answered`. `measured`: what they found, in sentences.
+
+    What people set (`Report.set_by_people`) comes after all of that and is the last word.
+    """
+    triage = conclude_from(
+        examined.reading,
+        {**examined.judgement, **(judgement or {})},
+        examined.neighbours,
+        examined.matches,
+        examined.scope,
+        knowledge.taxonomy,
+        top=top,
+        answered=answered,
+        measured=measured,
     )
+    shown = [_with_shared(case, examined.reading, knowledge) for case in triage.neighbours]
+    return triage.model_copy(update={"neighbours": shown})
 
 
-def _axis(judgement: Judgement, *, nothing: bool) -> Axis:
-    ranking = [Ranked(id=id, p=round(p, 4)) for id, p in judgement.ranking]
-    return Axis(ranking=ranking, answer=[] if nothing else judgement.answer, answer_set=judgement.answer_set)
-
-
-def _distributed(judgement: Judgement, *, claim: bool) -> Distributed:
-    p = float(judgement.p[judgement.ids.index("distributed")])
-    answer = judgement.answer if claim else []
-    return Distributed(p=round(p, 4), answer=answer == ["distributed"] if answer else None)
-
-
-def _nearest(neighbours: tuple[Neighbour, ...], type_id: str | None, count: int) -> list[Neighbour]:
-    """The nearest cases, those of the report's own type first: a question is answered by answered questions."""
-    same = [n for n in neighbours[:12] if n.labels.type == type_id]
-    rest = [n for n in neighbours if n not in same]
-    return [*same, *rest][:count]
-
-
-def _script(cause: Judgement, symptom: str | None, reading: Reading, answered: Collection[str]) -> str:
-    ranking = dict(cause.ranking)
-    return compose_script(ranking, framework=reading.framework, symptom=symptom, answered=answered)
+def _with_shared(case: Neighbour, reading: Reading, knowledge: Knowledge) -> Neighbour:
+    """The case with the error signatures that its text has in common with the report's root lines."""
+    own = {hit.signature.id for _, hit in reading.hits if hit.signature.role == "root"}
+    known = knowledge.store.cases.get(case.id)
+    if not own or known is None:
+        return case
+    found = knowledge.table.match([known.title, *known.body.splitlines()])
+    return case.model_copy(update={"shared": sorted(own & {hit.signature.id for hit in found})})

@@ -4,101 +4,186 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import re2
+
 from knowledge.evidence import Reading
+from knowledge.evidence.framework_found import framework_of
 from knowledge.evidence.lines import Kind
 from knowledge.triage import Axis, Distributed, MissingItem
 
-MOST = 4
+MOST = 2
+LIKELY = 0.3
+"""A symptom less probable than this is nothing to ask after."""
+ENOUGH = 3
+"""Lines of log that make a log."""
+LITTLE = 300
+"""Characters of prose under which a report without a log says next to nothing."""
+_HANGS = frozenset({"D.2.1", "B.2", "C.4"})
+_SLOW = "D.2.3"
+_RESULTS = ("D.2.2", "D.2.4", "D.2.5", "D.2.other", "B.3")
+_GROUP = ("B.1", "B.2", "C.3", "D.1.1")
 _NAMES = {
-    "pytorch": "torch",
-    "pytorch-lightning": "pytorch-lightning",
-    "colossal-ai": "colossalai",
-    "megatron-lm": "megatron",
+    "pytorch": ("torch", "PyTorch"),
+    "pytorch-lightning": ("pytorch-lightning", "Lightning"),
+    "colossal-ai": ("colossalai", "Colossal-AI"),
+    "megatron-lm": ("megatron", "Megatron-LM"),
+    "deepspeed": ("deepspeed", "DeepSpeed"),
+    "horovod": ("horovod", "Horovod"),
+    "tensorflow": ("tensorflow", "TensorFlow"),
+    "keras": ("keras", "Keras"),
+    "mxnet": ("mxnet", "MXNet"),
+    "ray": ("ray", "Ray"),
 }
+_SAID = {
+    "python": re2.compile(r"(?i)\bpy(?:thon)?[ :=]{0,3}v?\d|\bcp\d{2,3}\b|\bpy3\d"),
+    "cuda": re2.compile(r"(?i)\bcuda[-_ :=]{0,3}v?\d|\bcu\d{2,3}\b"),
+    "gcc": re2.compile(r"(?i)\b(?:gcc|g\+\+|clang|msvc|visual studio|gnu)[-_ (:=\w]{0,20}\d|\bcl\.exe\b"),
+    "": re2.compile(
+        r"(?i)\b(?:nightly|latest|master|main branch|from source|git clone|trunk)\b|\bcommit\b|\b[0-9a-f]{10,40}\b"
+    ),
+}
+_STACKS = re2.compile(
+    r"py-spy|\bgdb\b|pstack|faulthandler|most recent call first|\(active(?:\+gil)?\)|^#\d+ +0x|gstack|thread apply all"
+)
+_SPEED = re2.compile(
+    r"(?i)\d\s?(?:s|sec|secs|seconds?|ms|minutes?|min|hours?|h)\b|\d\s?(?:it|samples?|img|images?|examples?|tokens?|steps?|fps|gb|mb)\s?/\s?s"
+    r"|(?:per|a) (?:second|step|epoch|iteration)|\d%|\d ?x (?:slower|faster)|\d times"
+)
+_ERROR = re2.compile(
+    r"(?i)traceback \(most recent|(?:^|[\s.:`'(])[a-z_]\w*(?:error|exception)\b|\berror:|\[error\]|\bline \d+|\.py:\d+|terminate called|core dumped"
+    r"|segmentation fault|\bsig(?:segv|abrt|kill|bus|term)\b|check failed|undefined symbol|exit code|errno|out of memory|\bpanic\b"
+)
+_PICTURE = re2.compile(r"!\[[^\]]*\]\(|<img |(?i:user-images\.githubusercontent|screenshot)")
+_COMPILER = re2.compile(
+    r"(?i)\berror:|error C\d{4}|undefined reference|fatal error|CMake Error|no rule to make|: not found|\bE: |could not build|no matching distribution|\bError \d|No such file"
+)
+_LAUNCH = re2.compile(
+    r"(?i)\bpython[\d.]*\s+(?:-\S+\s+)*[\w./$<{-]+\.py|\bpython[\d.]* -m |\bvllm (?:serve|bench)|\bray (?:job submit|start|up|exec)"
+    r"|--world_info|\.sh\b|\bfairseq-\w+|\bsrun\b|\bsbatch\b|llamafactory-cli|docker run|kubectl|trainer\.fit|tune\.run|ray\.init"
+    r"|rllib train|\.fit\(|init_process_group|distributed\.initialize|TF_CONFIG|mp\.spawn|hvd\.init|\bpytest\b|\bnosetests\b|rank=\d|num_processes|nproc"
+)
+_OWN_SIDE = re2.compile(
+    r"(?i)tpu|torch_xla|\bxla_|macos|mac os|\bosx\b|darwin|apple|\bmps\b|cpu[- ]only|cpuonly|\+cpu|\bgloo\b|use_cuda ?= ?(?:0|off)|without cuda|no gpu"
+)
+_GPU = re2.compile(r"(?i)cuda|nvcc|nccl|\bgpus?\b|cudnn")
+_LIBRARY = re2.compile(r"(?i)libcu\w+|libnccl|undefined symbol|\.so\b")
+_PACKAGED = re2.compile(r"(?i)\bpip3?\b|\bconda\b|setup\.py|wheel|\bpython")
+_COMPILED = re2.compile(r"(?i)\b(?:gcc|g\+\+|nvcc|\w+\.(?:cc|cpp|cu|h|hpp)[:(]\d+)")
+_MEMORY = re2.compile(r"(?i)\bmemory|\bleak|\boom\b|\bram\b|disk")
+_LEAK = re2.compile(r"(?i)\bleak|memory (?:usage )?(?:constantly |keeps )?(?:grow|increas)")
+_FAILS = re2.compile(
+    r"(?i)crash|fail|error|exception|dump|abort|kill|exit|break|broken|not work|n't work|stops?\b|dies\b"
+)
+_NCCL_FAILED = re2.compile(
+    r"(?i)nccl(?:system|internal|remote|unhandledcuda|invalidusage)?error|nccl error|unhandled system error|ncclcomm"
+)
+_NOT_REACHED = re2.compile(
+    r"(?i)client socket has|TCPStore|rendezvous|store->get|no route to host|not built in|without nccl|doesn't have nccl|no socket interface|NCCL_DEBUG|NCCL INFO"
+)
 
 
 def ask_for(reading: Reading, axes: Mapping[str, Axis], distributed: Distributed) -> list[MissingItem]:
-    """At most four concrete requests, the most useful first; nothing is asked twice that the report says.
+    """At most two concrete requests, the most useful first: what this symptom needs and the report does not hold.
 
-    Of a fault that surely shows on one device, nobody is asked how many take part.
+    Of a fault that surely shows on one device, nobody is asked how many processes take part.
     """
-    stage = axes["stage"].top or "D"
-    symptom = axes["symptom"].top or ""
-    asks = [
-        *_log(reading, symptom),
-        *_versions(reading, stage, symptom),
-        *_launch(reading, stage, symptom, several=distributed.answer is not False),
-    ]
+    text = "\n".join([reading.report.title, *(line.text for line in reading.lines)])
+    symptom = _symptom(axes["symptom"])
+    several = distributed.answer is not False
+    if symptom in _HANGS:
+        asks = [] if symptom == "B.2" and _ERROR.search(text) else _stacks(reading, text)
+    elif symptom == _SLOW:
+        asks = _throughput(text)
+    elif symptom in ("A.1", "A.2"):
+        asks = [*_compiler(reading, text, symptom), *_versions(reading, text, symptom)]
+    elif symptom in _RESULTS:
+        asks = []
+    else:
+        asks = _log(reading, text, claimed=bool(axes["symptom"].answer))
+    if symptom in _GROUP:
+        asks += [*(_launch(reading, text) if several else []), *_nccl(text)]
     return asks[:MOST]
 
 
-def _log(reading: Reading, symptom: str) -> list[MissingItem]:
+def _symptom(axis: Axis) -> str:
+    """The symptom that is asked after: hangs are one here; "" where none is likely."""
+    if axis.answer:
+        return axis.answer[0]
+    hangs = sum(ranked.p for ranked in axis.ranking if ranked.id in _HANGS)
+    if hangs >= 0.5:
+        return next(ranked.id for ranked in axis.ranking if ranked.id in _HANGS)
+    return axis.ranking[0].id if axis.ranking and axis.ranking[0].p >= LIKELY else ""
+
+
+def _stacks(reading: Reading, text: str) -> list[MissingItem]:
+    if reading.facts or _STACKS.search(text):
+        return []
+    ask = "Please post the stack of every rank while it hangs (`py-spy dump --pid PID` for each process)."
+    return [MissingItem(id="stacks", ask=ask)]
+
+
+def _throughput(text: str) -> list[MissingItem]:
+    if _SPEED.search(text) or _MEMORY.search(text):
+        return []
+    return [MissingItem(id="throughput", ask="Please post the throughput on one device and on all of them.")]
+
+
+def _log(reading: Reading, text: str, *, claimed: bool) -> list[MissingItem]:
+    """The log of a failure, where no line of the report shows it; of a symptom not `claimed` only where little is said."""
     logged = sum(line.kind is Kind.LOG for line in reading.lines)
-    if symptom in ("D.2.1", "B.2", "C.4"):
-        if not any("py-spy" in line.text or "gdb" in line.text for line in reading.lines):
-            return [
-                MissingItem(
-                    id="stacks",
-                    ask="The stack of every rank while it hangs: `py-spy dump --pid PID` for each process.",
-                )
-            ]
+    if logged >= ENOUGH or reading.hits or _ERROR.search(text):
         return []
-    if symptom in ("D.2.3",):
-        return [
-            MissingItem(
-                id="throughput",
-                ask="Throughput on one device and on all of them, and a profile of one slow step.",
-            )
-        ]
-    if logged >= 3 or symptom in ("D.2.2", "D.2.4", "D.2.5"):
+    if _LEAK.search(text) or not (_FAILS.search(text) if claimed else len(reading.prose) < LITTLE):
         return []
-    return [
-        MissingItem(
-            id="log",
-            ask="The full log from the first error on, of every rank, as text rather than a picture.",
-        )
+    form = ", as text rather than a picture" if _PICTURE.search(text) else ""
+    return [MissingItem(id="log", ask=f"Please post the log from the first error on{form}.")]
+
+
+def _compiler(reading: Reading, text: str, symptom: str) -> list[MissingItem]:
+    logged = sum(line.kind is Kind.LOG for line in reading.lines)
+    if logged >= ENOUGH or _COMPILER.search(text) or (symptom == "A.2" and _ERROR.search(text)):
+        return []
+    what = "full output of the build" if symptom == "A.1" else "full traceback of the import"
+    return [MissingItem(id="log", ask=f"Please post the {what}.")]
+
+
+def _versions(reading: Reading, text: str, symptom: str) -> list[MissingItem]:
+    wanted = [_NAMES[reading.framework]] if reading.framework in _NAMES and _is_about(reading) else []
+    own_side = _OWN_SIDE.search(text)
+    if symptom == "A.2" or _PACKAGED.search(text):
+        wanted.append(("python", "Python"))
+    if not own_side and (_GPU if symptom == "A.1" else _LIBRARY).search(text):
+        wanted.append(("cuda", "CUDA"))
+    if symptom == "A.1" and not own_side and _COMPILED.search(text):
+        wanted.append(("gcc", "GCC"))
+    lacking = [
+        shown
+        for name, shown in wanted
+        if name not in reading.versions and not _SAID.get(name, _SAID[""]).search(text)
     ]
-
-
-def _versions(reading: Reading, stage: str, symptom: str) -> list[MissingItem]:
-    wanted = [_NAMES.get(reading.framework or "", reading.framework or "the framework"), "python", "cuda"]
-    if stage in ("B", "C") or symptom in ("D.1.1", "D.2.1"):
-        wanted.append("nccl")
-    if reading.launcher in ("mpirun", "horovodrun") or reading.framework == "horovod":
-        wanted.append("openmpi")
-    if symptom == "A.1":
-        wanted += ["gcc", "cmake"]
-    lacking = [name for name in wanted if name not in reading.versions]
     if not lacking:
         return []
-    shown = {"openmpi": "MPI", "cuda": "CUDA", "nccl": "NCCL", "python": "Python", "cmake": "CMake"}
-    names = ", ".join(shown.get(name, name) for name in lacking)
-    return [MissingItem(id="versions", ask=f"The versions of: {names}.")]
+    names = lacking[0] if len(lacking) == 1 else f"{', '.join(lacking[:-1])} and {lacking[-1]}"
+    noun = "version" if len(lacking) == 1 else "versions"
+    return [MissingItem(id="versions", ask=f"Please post the {noun} of {names}.")]
 
 
-def _launch(reading: Reading, stage: str, symptom: str, *, several: bool) -> list[MissingItem]:
-    out: list[MissingItem] = []
-    if stage != "A" and reading.launcher is None:
-        out.append(
-            MissingItem(
-                id="command",
-                ask="The exact launch command with its options and the relevant environment variables.",
-            )
-        )
-    if several and stage in ("B", "C", "D") and reading.world_size is None and symptom != "D.1.6":
-        out.append(
-            MissingItem(
-                id="world_size",
-                ask="How many nodes, processes and GPUs take part, and whether one process alone works.",
-            )
-        )
-    if stage == "B" or symptom == "D.1.1":
-        text = "\n".join(line.text for line in reading.lines)
-        if "NCCL_DEBUG" not in text and "NCCL INFO" not in text and "nccl" in text.lower():
-            out.append(
-                MissingItem(
-                    id="nccl_debug",
-                    ask="The output with `NCCL_DEBUG=INFO` and `NCCL_DEBUG_SUBSYS=INIT,NET` set.",
-                )
-            )
-    return out
+def _is_about(reading: Reading) -> bool:
+    """Whether the framework is what fails to install or import, not just what the job uses."""
+    _, shown = _NAMES[reading.framework or ""]
+    return framework_of(reading.report.id) is not None or shown.lower() in reading.report.title.lower()
+
+
+def _launch(reading: Reading, text: str) -> list[MissingItem]:
+    """The command, where no error says more than it could."""
+    known = reading.launcher is not None or reading.world_size is not None or _LAUNCH.search(text)
+    if not known and not _ERROR.search(text):
+        return [MissingItem(id="command", ask="Please post the exact launch command with its options.")]
+    return []
+
+
+def _nccl(text: str) -> list[MissingItem]:
+    """NCCL's own log, where NCCL failed: not where the ranks never met, and not where the report has it."""
+    if not _NCCL_FAILED.search(text) or _NOT_REACHED.search(text):
+        return []
+    return [MissingItem(id="nccl_debug", ask="Please post the output with `NCCL_DEBUG=INFO` set.")]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from knowledge.triage import AxisName
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,13 @@ class Report:
     """True when the body is a log as printed, so that Markdown in it means nothing."""
     notes: tuple[str, ...] = ()
     """What could not be read of the input ("12 bytes were not UTF-8"), shown with the triage."""
+    usual_framework: str | None = None
+    """What it is about where neither the repository nor the text says."""
+    set_by_people: Mapping[AxisName, Sequence[str]] = field(default_factory=dict, hash=False)
+    """Per axis the ids that people set, which is the last word; the text stays what it is."""
+
+    gap: tuple[int, int] | None = None
+    """(line, count): of a long log, `count` lines after `line` were left out; those that follow keep their numbers."""
 
     @property
     def content_hash(self) -> str:

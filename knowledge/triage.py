@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+Scope = Literal["ours", "other_field", "too_little", "unreadable"]
 AxisName = Literal["type", "stage", "symptom", "cause", "fix"]
 AXES: tuple[AxisName, ...] = ("type", "stage", "symptom", "cause", "fix")
 
@@ -29,6 +30,9 @@ class Axis(_Value):
     answer_set: list[str] = Field(
         default=[], description="the smallest set of ids that holds the true one with the target probability"
     )
+    by_people: bool = Field(
+        default=False, description="set by people or following from what they set; p then says nothing"
+    )
 
     @property
     def top(self) -> str | None:
@@ -51,6 +55,8 @@ class QuotedLine(_Value):
     role: Literal["root", "consequence", "context"]
     in_title: bool = False
     rank: int | None = Field(default=None, description="the process rank that printed it")
+    host: str | None = Field(default=None, description="the machine or container that printed it")
+    time: str | None = Field(default=None, description="its time as the log prints it")
 
 
 class SignatureMatch(_Value):
@@ -70,6 +76,16 @@ class VersionConflict(_Value):
     id: str
     text: str
     source: str = Field(description="where the rule is documented")
+    explains_line: int | None = Field(
+        default=None, ge=1, description="the quoted error line that it explains; null = none, a remark only"
+    )
+
+
+class StatedFact(_Value):
+    """What a tool's output in the report says, in one sentence of ours."""
+
+    line: int = Field(ge=1, description="1-based line of the report's body")
+    text: str
 
 
 class Evidence(_Value):
@@ -77,14 +93,40 @@ class Evidence(_Value):
 
     framework: str | None
     lines: list[QuotedLine]
+    echoes: list[str] = Field(
+        default=[], description="which lines only follow from the root, one sentence each"
+    )
     versions: dict[str, str] = Field(description="component (torch, cuda, nccl, python, os, ...) to version")
     launcher: str | None
     world_size: int | None
     ranks: list[int] = Field(description="ranks that print something in the report")
     signatures: list[SignatureMatch]
     conflicts: list[VersionConflict]
+    facts: list[StatedFact] = Field(
+        default=[],
+        description="what tools in the report say (py-spy, ncclras, nvidia-smi, ...); at most four",
+    )
     redactions: dict[str, int] = Field(description="kind of secret to how many were removed")
     notes: list[str] = Field(description="what could not be read")
+
+
+class Finding(_Value):
+    """A known failure (knowledge/failures/) that the report seems to show. Texts are ours, in Markdown."""
+
+    id: str
+    area: str = Field(description="folder of the catalogue that holds it")
+    title: str
+    answer: str = Field(description="two or three sentences: what is wrong and what to do about it")
+    p: float = Field(ge=0, le=1, description="probability that it applies")
+    sure: bool = Field(description="probable enough to be said unasked")
+    lines: list[QuotedLine] = Field(description="lines it rests on; empty = the account alone speaks for it")
+    held: list[str] = Field(description="conditions that the report meets, such as an affected version")
+    why: list[str] = Field(description="possible causes, the most frequent first, each with its sign")
+    check: list[str]
+    remedy: list[str]
+    not_this_when: str = Field(description="what would rule it out")
+    fixed_in: str
+    sources: list[str]
 
 
 class CaseLabels(_Value):
@@ -110,6 +152,9 @@ class Neighbour(_Value):
     labels: CaseLabels
     label_source: str
     resolution: str | None
+    shared: list[str] = Field(
+        default=[], description="error signatures that the case and the report have in common"
+    )
 
 
 class Support(_Value):
@@ -144,6 +189,13 @@ class MissingItem(_Value):
     ask: str
 
 
+class QuickCheck(_Value):
+    """A short read-only command and what its output tells."""
+
+    run: str
+    reading: str
+
+
 class SecondReading(_Value):
     """What an LLM, where one is configured, had to do with this triage."""
 
@@ -169,6 +221,12 @@ class Triage(_Value):
     schema_version: Literal[1] = 1
     id: str
     content_hash: str
+    scope: Scope = Field(
+        default="ours",
+        description="whether the report can be judged: ours = of the field; other_field = about something else; "
+        "too_little = hardly any text, no log; unreadable = prose that is not English, no log. But for ours nothing is "
+        "claimed except the type",
+    )
     type: Axis
     stage: Axis
     symptom: Axis
@@ -176,9 +234,15 @@ class Triage(_Value):
     fix: Axis
     distributed: Distributed
     evidence: Evidence
+    findings: list[Finding] = Field(
+        default=[], description="known failures it may be, the most probable first; at most three"
+    )
     neighbours: list[Neighbour]
     advice: Advice
     missing: list[MissingItem]
+    checks: list[QuickCheck] = Field(
+        default=[], description="short commands that tell the likeliest causes apart; at most three"
+    )
     measured: list[str] = Field(
         default=[], description="what a pasted diagnostics result changed, one sentence a probe"
     )

@@ -5,7 +5,8 @@ from knowledge.diagnostics.compose import compose_script, script_of, select_prob
 from knowledge.diagnostics.probe import CAUSES, Outcome, Probe
 from knowledge.diagnostics.ranks import RankDifference
 from knowledge.diagnostics.result import ProbeAnswer, ProbeResult, has_result, parse_result
-from knowledge.diagnostics.update import Finding, Move, Update, update
+from knowledge.diagnostics.steps import Move
+from knowledge.diagnostics.update import Finding, Update, update
 
 __all__ = [
     "CAUSES",

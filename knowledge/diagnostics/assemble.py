@@ -68,8 +68,7 @@ def without_annotations(text: str) -> str:
 
 
 def bound_names(node: ast.Import | ast.ImportFrom) -> dict[str, str]:
-    """Name to the import line that binds it; imports within the runtime fall away, since all ends up in
-    one file."""
+    """Name to the import line that binds it; imports within the runtime are left out, since all ends up in one file."""
     if isinstance(node, ast.ImportFrom):
         module = node.module or ""
         if module == "__future__" or module.startswith(RUNTIME):

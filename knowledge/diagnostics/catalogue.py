@@ -11,9 +11,9 @@ from typing import Any
 from knowledge.diagnostics.probe import CAUSES, Outcome, Probe
 from knowledge.errors import DataError
 
-REQUIRED = {"id", "title", "measures", "reads", "outcome"}
-PLURAL = ("needs", "uses", "after", "follows", "platforms", "frameworks", "symptoms", "facts")
-OPTIONAL = {"group", "cost_s", "limit_s", "scope", "sensitivity", "applies", *PLURAL}
+REQUIRED = {"id", "title", "reads", "outcome"}
+PLURAL = ("uses", "after", "follows", "frameworks", "symptoms", "facts")
+OPTIONAL = {"group", "cost_s", "limit_s", "scope", "applies", *PLURAL}
 
 
 @cache
@@ -44,11 +44,11 @@ def read_probe(item: Mapping[str, Any], source: str) -> Probe:
     if unknown := set(item) - REQUIRED - OPTIONAL:
         raise DataError(f"{name} has unknown keys {sorted(unknown)}.")
     outcomes = tuple(read_outcome(one, name) for one in item["outcome"])
-    if sum(one.rest for one in outcomes) != 1:
-        raise DataError(f"{name} needs exactly one outcome with rest = true.")
+    if not any(one.healthy or one.inconclusive for one in outcomes):
+        raise DataError(f"{name} needs an outcome that is no finding.")
     for cause in CAUSES:
-        if (total := sum(one.p.get(cause, one.otherwise) for one in outcomes if not one.rest)) > 0.97:
-            raise DataError(f"{name} leaves nothing for the rest given {cause} ({total:.2f}).")
+        if (total := sum(one.p.get(cause, one.otherwise) for one in outcomes if one.finding)) > 0.97:
+            raise DataError(f"{name} leaves nothing for the healthy state given {cause} ({total:.2f}).")
     values = {key: value for key, value in item.items() if key != "outcome"}
     values.update({key: tuple(values[key]) for key in PLURAL if key in values})
     values.setdefault("group", item["id"])
@@ -56,12 +56,19 @@ def read_probe(item: Mapping[str, Any], source: str) -> Probe:
 
 
 def read_outcome(item: Mapping[str, Any], name: str) -> Outcome:
-    """One outcome; the rest outcome carries no likelihoods of its own."""
+    """One outcome; only a finding carries likelihoods, and none speaks against a cause."""
     outcome = Outcome(**item)
+    where = f"{name}, outcome {outcome.id}"
     if unknown := set(outcome.p) - set(CAUSES):
-        raise DataError(f"{name}, outcome {outcome.id}: unknown causes {sorted(unknown)}.")
-    if outcome.rest and (outcome.p or outcome.otherwise):
-        raise DataError(f"{name}, outcome {outcome.id}: the rest outcome takes what the others leave.")
-    if not outcome.rest and not 0 < outcome.otherwise < 1:
-        raise DataError(f"{name}, outcome {outcome.id}: `otherwise` lies between 0 and 1, both excluded.")
+        raise DataError(f"{where}: unknown causes {sorted(unknown)}.")
+    if not outcome.finding:
+        if outcome.p or outcome.otherwise:
+            raise DataError(f"{where}: only a finding has likelihoods.")
+        return outcome
+    if outcome.inconclusive or not outcome.p:
+        raise DataError(f"{where}: a finding speaks for at least one cause.")
+    if not 0 < outcome.otherwise < 1:
+        raise DataError(f"{where}: `otherwise` lies between 0 and 1, both excluded.")
+    if low := sorted(cause for cause, p in outcome.p.items() if p < outcome.otherwise):
+        raise DataError(f"{where}: seen less often with {low} than elsewhere.")
     return outcome

@@ -1,5 +1,4 @@
-"""Choose the probes with the largest expected information about the causes still in play, within a time
-budget."""
+"""Choose the probes with the largest expected information about the causes still in play, within a budget."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from knowledge.diagnostics.catalogue import by_id
 from knowledge.diagnostics.probe import Probe
 
 SEEN_FROM_ANOTHER_SIDE = 0.6
-"""A second probe of a group adds little: only the strongest moves the causes."""
+"""A second probe of a group adds little: only the most telling finding counts."""
 LEAST_BITS = 0.001
 """Below this a probe is not worth the reader's line."""
 SHARE_OF_BUDGET = 0.7
@@ -31,16 +30,14 @@ class Budget:
     length: Callable[[Iterable[str]], int]
     """Characters of a set of definitions."""
     line: Callable[[Probe], int]
-    """Characters that a probe takes beside its code."""
+    """Characters that a probe takes besides its code."""
 
 
 def choose(probes: Sequence[Probe], bits: Mapping[str, float], budget: Budget) -> list[Probe]:
-    """The better of two greedy fillings: by bits for what a probe costs, and by bits alone; most telling
-    first.
+    """The better of two greedy fillings: by bits for what a probe costs, and by bits alone; most telling first.
 
-    Either alone can be far off (many cheap small probes, or few dear ones); the better of both is never
-    below half
-    of what could be had. Ties fall to the earlier entry, so that the same diagnosis gives the same script.
+    Either alone can be far off (many cheap small probes, or few expensive ones); the better of both is never below
+    half of what could be had. Ties fall to the earlier entry, so that the same diagnosis gives the same script.
     """
     fillings = [Filling(bits, budget, by_cost) for by_cost in (True, False)]
     for filling in fillings:

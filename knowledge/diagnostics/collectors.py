@@ -1,5 +1,4 @@
-"""Collectors: measurements that several probes share and that are taken once (importing a framework takes
-seconds)."""
+"""Collectors: measurements that several probes share, taken once (importing a framework takes seconds)."""
 
 from __future__ import annotations
 

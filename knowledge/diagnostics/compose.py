@@ -11,18 +11,18 @@ from knowledge.diagnostics.assemble import assemble, closure, length
 from knowledge.diagnostics.catalogue import by_id, catalogue
 from knowledge.diagnostics.choose import LEAST_BITS, Budget, choose
 from knowledge.diagnostics.collectors import COLLECTORS
-from knowledge.diagnostics.prior import opened
+from knowledge.diagnostics.model import opened
 from knowledge.diagnostics.probe import Probe
 from knowledge.diagnostics.worth import worth
 
+ANY_REPORT = "0" * 12
+"""The name of a script that was made for no report; its results count for any."""
 LARGEST = 52_000
-"""Characters; what is posted to GitHub holds 60,000 at most and the triage stands in it too."""
+"""Characters; what is posted to GitHub holds 60,000 at most, the triage included."""
 NO_LIMIT = 1_000_000
 """Characters of a script that is written to a file: room for every probe."""
-FRAME = 3_400
-"""Of these for the launcher, the imports and the head that explains."""
-LINES = 110
-"""And for each probe, beside its code and its line of the head."""
+FRAME, LINES = 3_400, 110
+"""Characters for launcher, imports and head; and for each probe, besides its code and its line of the head."""
 
 LAUNCHER = '''\
 #!/bin/sh
@@ -47,6 +47,7 @@ def compose_script(
     budget_s: float = 60.0,
     largest: int = LARGEST,
     answered: Collection[str] = (),
+    report: str = "",
 ) -> str:
     """The script for one diagnosis, deterministic for the same arguments; empty when no probe would tell anything.
 
@@ -54,7 +55,7 @@ def compose_script(
     `hosts` becomes the default of the script's `--hosts`; `budget_s` bounds choice and run, in seconds;
     `largest` bounds the script, in characters: what tells least for its length is left out, and the head names it.
     `answered` holds ids of probes whose outcome is known already: with the causes as that result left them, this
-    makes the script for the next round.
+    makes the script for the next round. `report` is the id of the report, which the results are named after.
     """
     bits = worth(catalogue(), opened(cause_p), framework, symptom)
     chosen = _chosen(bits, budget_s, largest, answered)
@@ -63,11 +64,18 @@ def compose_script(
         left_out = [
             id for id in sorted(bits, key=lambda id: -bits[id]) if id not in told and bits[id] >= LEAST_BITS
         ]
-        script = script_of(chosen, hosts=hosts, budget_s=budget_s, left_out=left_out)
+        script = script_of(
+            chosen, hosts=hosts, budget_s=budget_s, left_out=left_out, name=script_name(report)
+        )
         if len(script) <= largest:
             return script
         chosen.pop()
     return ""
+
+
+def script_name(report: str) -> str:
+    """Twelve hexadecimal digits for a report's id, which a script hands on to its results."""
+    return hashlib.sha256(f"report {report}".encode()).hexdigest()[:12] if report else ANY_REPORT
 
 
 def select_probes(
@@ -109,8 +117,12 @@ def script_of(
     hosts: Sequence[str] = (),
     budget_s: float = 60.0,
     left_out: Sequence[str] = (),
+    name: str = ANY_REPORT,
 ) -> str:
-    """The script that runs exactly these probes, in this order; its head names those that were `left_out`."""
+    """The script that runs exactly these probes, in this order; its head names those that were `left_out`.
+
+    `name` (`script_name`) stands in its results and says which report they belong to.
+    """
     collectors = sorted({name for probe in probes for name in probe.uses})
     roots = [
         "main",
@@ -121,7 +133,6 @@ def script_of(
     code = assemble(roots)
     tasks = [_collector_line(name, probes) for name in collectors] + [_task_line(probe) for probe in probes]
     listed = "TASKS = [\n" + "".join(f"    {line},\n" for line in tasks) + "]\n"
-    name = hashlib.sha256((code + listed).encode()).hexdigest()[:12]
     arguments = f"HOSTS = {','.join(hosts)!r}"
     end = (
         f'{arguments}\n\nif __name__ == "__main__":\n'

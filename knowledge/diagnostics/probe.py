@@ -26,19 +26,17 @@ CAUSES: tuple[str, ...] = (
 """The causes told apart here: the crosswalk of study 1's fix patterns."""
 
 NO_EVIDENCE: frozenset[str] = frozenset({"not_applicable", "timed_out", "crashed", "not_run"})
-"""Outcomes that the runtime itself may give; they move nothing unless a probe says otherwise."""
+"""Outcomes that the runtime itself can give; they move nothing unless the probe's table lists them as a finding."""
 
 Scope = Literal["rank", "host", "pair", "between"]
-Sensitivity = Literal["plain", "settings", "code"]
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """One thing a probe may find.
 
-    `p` holds P(this outcome | cause) for the causes it speaks for or against, `otherwise` for every other
-    cause. The
-    outcome marked `rest` takes what the others leave, so the column of each cause sums to 1.
+    A finding holds P(this outcome | cause) in `p` for the causes that it speaks for, and `otherwise` for all others. An
+    outcome that is no finding has no figures: it is the healthy state, or `inconclusive`.
     """
 
     id: str
@@ -48,9 +46,15 @@ class Outcome:
     """Why the likelihoods are what they are."""
     p: Mapping[str, float] = field(default_factory=dict)
     otherwise: float = 0.0
-    rest: bool = False
     finding: bool = True
-    """Whether it is something to look at, and not the healthy state."""
+    """Whether it is something to look at."""
+    inconclusive: bool = False
+    """Neither a finding nor healthy: it moves nothing, as if the probe had not applied."""
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the probe looked and found nothing wrong."""
+        return not (self.finding or self.inconclusive)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,36 +63,29 @@ class Probe:
 
     id: str
     title: str
-    measures: str
     reads: str
     """Plain words for the script's head: what is looked at on the reporter's machine."""
     outcomes: tuple[Outcome, ...]
     group: str
-    """Probes of one group see the same fault from several sides: only the strongest of them moves the
-    causes."""
+    """Probes of one group see the same fault from several sides: only their most telling finding counts."""
     cost_s: float = 0.2
     """Typical seconds where it applies; `limit_s` is where it is stopped."""
     limit_s: float = 5.0
     scope: Scope = "host"
-    sensitivity: Sensitivity = "plain"
-    needs: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
     """Collectors whose facts it shares with others."""
     after: tuple[str, ...] = ()
     """Probes that must be over before it starts, since both would touch the same port."""
     follows: tuple[str, ...] = ()
     """Probes whose outcome in the same run it builds on: it brings them along."""
-    platforms: tuple[str, ...] = ("linux", "darwin")
     frameworks: tuple[str, ...] = ()
     """Frameworks it is of use for; empty = any."""
     symptoms: tuple[str, ...] = ()
     """Symptom ids (or their beginnings) it was made for; empty = any."""
     applies: float = 0.8
-    """How often its needs are met where the job runs: a probe that seldom applies is seldom worth its
-    place."""
+    """How often it applies where the job runs: a probe that seldom applies is seldom worth its place."""
     facts: tuple[str, ...] = ()
-    """Facts of this probe that must agree between ranks; for a `between` probe: "probe.fact" names that
-    it compares."""
+    """Facts that must agree between ranks; of a `between` probe: the "probe.fact" names that it compares."""
 
     def outcome(self, id: str) -> Outcome | None:
         """The outcome of that id, None when this probe has none such."""

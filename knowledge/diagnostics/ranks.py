@@ -9,9 +9,8 @@ from knowledge.diagnostics.catalogue import by_id, catalogue
 from knowledge.diagnostics.probe import NO_EVIDENCE
 from knowledge.diagnostics.result import ProbeResult, shown
 
-CLOCK_S = 600
-"""Blocks whose scripts began further apart than this were hardly one launch, so their clocks are not
-compared."""
+MOST_VALUES = 4
+"""Values of a fact that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +31,9 @@ class RankDifference:
 
     @property
     def text(self) -> str:
-        """One line for a reader."""
-        parts = [f"{value} on {some_of(names)}" for value, names in self.values.items()]
-        return f"{self.probe}.{self.fact}: " + "; ".join(parts[:4])
+        """One line for a reader; what comes from the paste stands in code."""
+        parts = [f"`{value}` on {some_of(names)}" for value, names in self.values.items()]
+        return f"`{self.probe}.{self.fact}`: " + "; ".join(parts[:MOST_VALUES])
 
 
 def some_of(names: Sequence[str]) -> str:
@@ -45,8 +44,7 @@ def some_of(names: Sequence[str]) -> str:
 def rank_differences(results: Sequence[ProbeResult]) -> tuple[RankDifference, ...]:
     """Every fact marked for comparison that takes several values over the blocks, in the catalogue's order.
 
-    `host` probes are compared between machines, all others between all blocks; outcomes without evidence
-    are left out.
+    `results` holds one block a process (counted.latest); outcomes without evidence are left out.
     """
     found = []
     for probe in catalogue():
@@ -77,8 +75,7 @@ def rank_differences(results: Sequence[ProbeResult]) -> tuple[RankDifference, ..
 
 
 def between_outcomes(results: Sequence[ProbeResult], differences: Sequence[RankDifference]) -> dict[str, str]:
-    """Outcomes of the `between` probes: `differ` or `same`; nothing with fewer than two blocks that
-    report the fact."""
+    """Outcomes of the `between` probes: `differ` or `same`; nothing with fewer than two blocks that report the fact."""
     differing = {f"{one.probe}.{one.fact}" for one in differences}
     outcomes: dict[str, str] = {}
     for probe in catalogue():

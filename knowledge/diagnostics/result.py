@@ -1,5 +1,4 @@
-"""Read pasted result blocks: untrusted text, taken apart by size, schema and checksum before anything
-looks at it."""
+"""Read pasted result blocks: untrusted text, checked for size, checksum and schema before anything looks at it."""
 
 from __future__ import annotations
 
@@ -20,7 +19,6 @@ LARGEST_BLOCK = 128 << 10
 FENCE = "```distriage-result"
 # torchrun --tee, mpirun --tag-output, kubectl and quoting put something before each line.
 PREFIX = re2.compile(r"^(?:[>\s|]*)(?:\[[^\]\n]{1,60}\](?:<\w{1,10}>)?:? ?|[\w.-]{1,60}: )?")
-SAFE = re2.compile(r"^[A-Za-z0-9_.:+\-/ ,%()<>=]*$")
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,47}$")]
 Short = Annotated[str, StringConstraints(max_length=200)]
@@ -73,17 +71,18 @@ class ProbeResult(_Part):
         return f"rank {self.rank}" if self.rank is not None else self.host
 
 
+_OURS = frozenset([*ProbeResult.model_fields, *ProbeAnswer.model_fields, "schema"])
+
+
 def has_result(text: str) -> bool:
     """Whether a text (a comment, a message) holds a result block at all."""
     return FENCE in text
 
 
 def parse_result(text: str) -> tuple[ProbeResult, ...]:
-    """Every result block of a pasted text, one a rank or machine, in their order; the same block pasted
-    twice counts once.
+    """Every result block of a pasted text, one a rank or machine, in their order; a block pasted twice counts once.
 
-    The checksum shows a block that was cut or changed on its way; it proves nothing about who made it.
-    InputError when
+    The checksum shows a block that was cut or changed on its way; it proves nothing about who made it. InputError when
     the text is too large, holds no block, or holds one that does not fit the schema or its checksum.
     """
     if len(text) > LARGEST_TEXT:
@@ -147,7 +146,10 @@ def read_block(body: str, place: int) -> ProbeResult:
     try:
         return ProbeResult.model_validate(data)
     except ValidationError as error:
-        where = ".".join(str(part) for part in error.errors()[0]["loc"][:4] if SAFE.match(str(part)))
+        # Keys of the paste are in the location too: only names of ours are repeated.
+        where = ".".join(
+            str(part) for part in error.errors()[0]["loc"][:4] if part in _OURS or isinstance(part, int)
+        )
         raise InputError(
             f"Result block {place} does not fit the schema at {where or 'its top'}.", again
         ) from error
@@ -166,11 +168,12 @@ def _refuse(constant: str) -> None:
 
 
 def shown(value: object) -> str:
-    """A fact as it may stand in an answer: only harmless characters, at most 40 of them."""
+    """A fact of a paste, to be shown as code: only harmless characters, no backtick among them, at most 40 of them."""
     if isinstance(value, list):
         text = ", ".join(str(item) for item in value[:6])
     else:
         text = "none" if value is None else str(value)
-    return "".join(
-        char if char.isascii() and (char.isalnum() or char in "_.:+-/ ,%()=") else "?" for char in text
-    )[:40]
+    harmless = "".join(
+        char if char.isascii() and (char.isalnum() or char in "_.:+-/ ,%()=") else "?" for char in text[:40]
+    )
+    return " ".join(harmless.split()) or "empty"

@@ -2,39 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from knowledge.diagnostics.catalogue import by_id
-from knowledge.diagnostics.likelihood import Ratios, likelihood, posterior, strength
-from knowledge.diagnostics.prior import opened
-from knowledge.diagnostics.probe import Outcome, Probe
+from knowledge.diagnostics.counted import counted_noun, in_job, latest
+from knowledge.diagnostics.model import Readings, model_of, opened, ratio, strength
+from knowledge.diagnostics.probe import NO_EVIDENCE, Outcome, Probe
 from knowledge.diagnostics.ranks import RankDifference, between_outcomes, rank_differences
 from knowledge.diagnostics.result import ProbeResult
+from knowledge.diagnostics.steps import Found, Move, moves_of
 
-TELLING = 0.02
-"""Moves below two points of probability are not worth a line."""
-DECISIVE = 2.3
-"""Log of 10: from here on an outcome is called strong."""
+DECISIVE = 10.0
+"""A finding that is seen so many times as often with a cause as elsewhere is called strong."""
 AGREES = 3.0
 """A finding that is seen this often more with a cause does not contradict another that points to it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Move:
-    """What one probe did to one cause: probability before and after this probe, the others' evidence held."""
-
-    probe: str
-    title: str
-    outcome: str
-    cause: str
-    before: float
-    after: float
-    text: str
-    """One sentence of ours: what was found and what it means."""
-    who: tuple[str, ...] = ()
-    """The blocks that found it."""
-    finding: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,130 +32,135 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """The causes after the results, and everything that an answer may say of the way there."""
+    """The causes after the results, and everything that an answer can say of the way there."""
 
     posterior: dict[str, float]
     moves: tuple[Move, ...]
-    """Largest first; findings before healthy outcomes."""
+    """In the order in which they are read; those of one cause chain up from its prior to its posterior."""
     findings: tuple[Finding, ...]
     contradictions: tuple[str, ...]
     differences: tuple[RankDifference, ...]
     notes: tuple[str, ...]
+    healthy: int
+    """Probes that looked and found nothing wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    probe: Probe
-    outcome: Outcome
-    ratios: Ratios
-    who: tuple[str, ...]
+    """What the probes answered over all processes."""
 
-    @property
-    def rank(self) -> tuple[bool, float]:
-        return self.outcome.finding, strength(self.ratios)
+    found: dict[str, Found]
+    """Probe id to its most telling finding."""
+    healthy: dict[str, Probe]
+    silent: frozenset[str]
+    """Probes that did not apply, or came to no answer in their time."""
+    unknown: frozenset[str]
 
 
 def update(cause_p: Mapping[str, float], results: Sequence[ProbeResult]) -> Update:
-    """Bayes' rule with the probes' likelihoods (likelihood.py); of each group only the strongest outcome
-    counts.
+    """Bayes' rule over the manifestations of the causes (model.py).
 
-    `cause_p`: cause id to probability, as the triage had it; a part of it is spread first (prior.py).
-    Outcomes that the catalogue does not know, and
-    probes that were
-    not applicable, move nothing and are counted in `notes`.
+    `cause_p`: cause id to probability, as the triage had it; a tenth of it is spread first (`opened`). Of each process
+    the newest answers count. What the catalogue does not know, and probes without a conclusive answer, move nothing and
+    are counted in `notes`.
     """
+    results = latest(results)
     differences = rank_differences(results)
-    seen, notes = _seen(results, differences)
-    counted = _strongest(seen)
-    prior = opened(cause_p) if counted else dict(cause_p)
-    after = posterior(prior, [one.ratios for one in counted]) if counted else prior
-    moves = [move for one in counted if (move := _move(one, counted, prior, after)) is not None]
-    moves.sort(key=lambda move: (not move.finding, -abs(move.after - move.before)))
-    findings = tuple(
-        Finding(one.probe.id, one.probe.title, one.outcome.id, one.outcome.says, one.who)
-        for one in seen
-        if one.outcome.finding
+    seen = _seen(results, between_outcomes(results, differences))
+    model = model_of([*(one.probe for one in seen.found.values()), *seen.healthy.values()])
+    counted = _most_telling(seen.found.values())
+    readings: Readings = {group: counted[group].sign if group in counted else None for group in model.places}
+    prior = opened(cause_p) if readings else dict(cause_p)
+    after = model.posterior(prior, readings)
+    return Update(
+        after,
+        moves_of(prior, model, readings, list(counted.values()), list(seen.healthy.values())),
+        tuple(_finding(one) for one in seen.found.values()),
+        _contradictions(cause_p, after, list(counted.values())),
+        differences,
+        _notes(seen),
+        len(seen.healthy),
     )
-    return Update(after, tuple(moves), findings, _contradictions(cause_p, after, counted), differences, notes)
 
 
-def _seen(
-    results: Sequence[ProbeResult], differences: Sequence[RankDifference]
-) -> tuple[list[_Seen], tuple[str, ...]]:
-    """One outcome a probe: over several blocks the strongest, findings first."""
-    best: dict[str, _Seen] = {}
-    silent: set[str] = set()
+def _seen(results: Sequence[ProbeResult], between: Mapping[str, str]) -> _Seen:
+    """One answer a probe: over several processes the most telling finding, else healthy, else silent."""
+    found: dict[str, Found] = {}
+    healthy: dict[str, Probe] = {}
+    asked: set[str] = set()
     unknown: set[str] = set()
-    answers = [(one.id, one.outcome, result.who) for result in results for one in result.probes]
-    answers += [(id, outcome, "") for id, outcome in between_outcomes(results, differences).items()]
-    for id, outcome_id, who in answers:
+    answers = [
+        (one.id, one.outcome, result.who, in_job(result)) for result in results for one in result.probes
+    ]
+    answers += [(id, outcome, "", True) for id, outcome in between.items()]
+    for id, outcome_id, who, inside in answers:
         probe = by_id().get(id)
         outcome = probe.outcome(outcome_id) if probe else None
-        ratios = likelihood(probe, outcome_id) if probe else None
-        if probe is None or outcome is None or ratios is None:
-            (silent if probe else unknown).add(id)
+        if probe is None or (outcome is None and outcome_id not in NO_EVIDENCE):
+            unknown.add(id)
             continue
-        one = _Seen(probe, outcome, ratios, (who,) if who else ())
-        old = best.get(id)
-        if old is not None and old.outcome.id == outcome_id:
-            best[id] = _Seen(probe, outcome, ratios, old.who + one.who)
-        elif old is None or one.rank > old.rank:
-            best[id] = one
+        if outcome is None or not outcome.inconclusive:
+            asked.add(id)
+        if outcome is not None and outcome.finding:
+            found[id] = _stronger(found.get(id), Found(probe, outcome, (who,) if who else ()))
+        elif outcome is not None and outcome.healthy and (inside or not _of_the_environment(probe, outcome)):
+            healthy[id] = probe
+    healthy = {id: probe for id, probe in healthy.items() if id not in found}
+    return _Seen(found, healthy, frozenset(asked - set(found) - set(healthy)), frozenset(unknown))
+
+
+def _of_the_environment(probe: Probe, outcome: Outcome) -> bool:
+    """Whether the healthy state can be a mere lack of the job's variables."""
+    return probe.scope == "rank" or outcome.id == "unset"
+
+
+def _stronger(old: Found | None, new: Found) -> Found:
+    if old is None:
+        return new
+    if old.outcome.id == new.outcome.id:
+        return Found(old.probe, old.outcome, old.who + new.who)
+    return max(old, new, key=lambda one: one.rank)
+
+
+def _most_telling(found: Iterable[Found]) -> dict[str, Found]:
+    """Group to the finding that counts for it, strongest first."""
+    groups: dict[str, Found] = {}
+    for one in sorted(found, key=lambda one: one.rank, reverse=True):
+        groups.setdefault(one.probe.group, one)
+    return groups
+
+
+def _finding(one: Found) -> Finding:
+    return Finding(one.probe.id, one.probe.title, one.outcome.id, one.outcome.says, one.who)
+
+
+def _notes(seen: _Seen) -> tuple[str, ...]:
     notes = []
-    if quiet := sorted(silent - set(best)):
-        notes.append(f"{len(quiet)} probes did not apply there: {', '.join(quiet)}.")
-    if unknown:
-        notes.append(f"{len(unknown)} probes of the result are not known to this version and were left out.")
-    return list(best.values()), tuple(notes)
-
-
-def _strongest(seen: Sequence[_Seen]) -> list[_Seen]:
-    groups: dict[str, _Seen] = {}
-    for one in seen:
-        group = one.probe.group
-        if group not in groups or one.rank > groups[group].rank:
-            groups[group] = one
-    return list(groups.values())
-
-
-def _move(
-    one: _Seen, counted: Sequence[_Seen], cause_p: Mapping[str, float], after: Mapping[str, float]
-) -> Move | None:
-    """What this outcome did given all the others: leave it out, and see which cause changes most; of a finding,
-    which it speaks for."""
-    without = posterior(cause_p, [other.ratios for other in counted if other is not one])
-    change = {id: after[id] - without[id] for id in after}
-    if not one.outcome.finding:
-        change = {id: abs(by) for id, by in change.items()}
-    cause = max(after, key=lambda id: (change[id], after[id]), default=None)
-    if cause is None or change[cause] < TELLING:
-        return None
-    return Move(
-        one.probe.id,
-        one.probe.title,
-        one.outcome.id,
-        cause,
-        without[cause],
-        after[cause],
-        one.outcome.says,
-        one.who,
-        one.outcome.finding,
-    )
+    if seen.silent:
+        notes.append(
+            f"{counted_noun(len(seen.silent), 'probe')} did not apply there: {', '.join(sorted(seen.silent))}."
+        )
+    if seen.unknown:
+        were = "is" if len(seen.unknown) == 1 else "are"
+        notes.append(
+            f"{counted_noun(len(seen.unknown), 'probe')} of the result {were} unknown to this version."
+        )
+    return tuple(notes)
 
 
 def _contradictions(
-    cause_p: Mapping[str, float], after: Mapping[str, float], counted: Sequence[_Seen]
+    cause_p: Mapping[str, float], after: Mapping[str, float], counted: Sequence[Found]
 ) -> tuple[str, ...]:
     """Strong findings that point to different causes, and a report that the measurements overturn."""
     said = []
-    strong: dict[str, _Seen] = {}
+    strong: dict[str, Found] = {}
     for one in counted:
-        if one.outcome.finding and strength(one.ratios) > DECISIVE:
-            strong.setdefault(max(one.ratios, key=one.ratios.__getitem__), one)
+        if strength(one.outcome) > DECISIVE:
+            strong.setdefault(one.points_to, one)
     pairs = list(strong.items())
     for place, (cause, one) in enumerate(pairs):
         for other_cause, other in pairs[place + 1 :]:
-            if max(one.ratios[other_cause], other.ratios[cause]) < AGREES:
+            if max(ratio(one.outcome, other_cause), ratio(other.outcome, cause)) < AGREES:
                 said.append(
                     f"{one.probe.title} points to `{cause}`, {_inside(other.probe.title)} to `{other_cause}`: "
                     "there may be two faults."
@@ -182,9 +169,7 @@ def _contradictions(
         before = max(cause_p, key=cause_p.__getitem__)
         now = max(after, key=after.__getitem__)
         if now != before and cause_p[before] >= 0.5 and after[before] < cause_p[before] / 2:
-            said.append(
-                f"The report's words pointed to `{before}`, and what was measured speaks for `{now}`."
-            )
+            said.append(f"The report's words pointed to `{before}`; the measurements point to `{now}`.")
     return tuple(said[:5])
 
 

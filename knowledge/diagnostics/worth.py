@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from knowledge.diagnostics.catalogue import catalogue
-from knowledge.diagnostics.likelihood import LEAST, likelihood
-from knowledge.diagnostics.probe import CAUSES, Outcome, Probe
+from knowledge.diagnostics.model import model_of
+from knowledge.diagnostics.probe import CAUSES, Probe
 
 OFF_SYMPTOM = 0.25
+"""What a probe keeps of its worth where the symptom is not one that it was made for."""
 SEVERAL = 0.35
 """How often more than one result comes back, so that they can be compared."""
 OTHER_FRAMEWORK = 0.4
@@ -22,27 +23,28 @@ OTHER_FRAMEWORK = 0.4
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """Outcomes of many probes stacked: what `expected_bits` needs, as arrays over (outcome, cause)."""
+    """Readings of many probes stacked: what `expected_bits` needs, as arrays over (reading, cause)."""
 
     owner: npt.NDArray[np.int64]
-    """Which probe an outcome belongs to."""
+    """Which probe a reading belongs to."""
     ratios: npt.NDArray[np.float64]
     elsewhere: npt.NDArray[np.float64]
-    """P(outcome) on a machine whose trouble lies elsewhere."""
+    """P(reading) where the fault is elsewhere."""
 
 
 def tables_of(probes: Sequence[Probe]) -> Tables:
-    """Stack the outcomes that say something."""
-    said = [
-        (number, ratios, elsewhere(probe, outcome))
-        for number, probe in enumerate(probes)
-        for outcome in probe.outcomes
-        if (ratios := likelihood(probe, outcome.id)) is not None
-    ]
+    """Stack what each probe, run alone, can read: its findings, or nothing."""
+    owner, rows, chances = [], [], []
+    for number, probe in enumerate(probes):
+        model = model_of([probe])
+        for group, place in model.places.items():
+            for sign, chance in place.elsewhere().items():
+                ratios = model.likelihood({group: sign})
+                owner.append(number)
+                rows.append([ratios[cause] for cause in CAUSES])
+                chances.append(chance)
     return Tables(
-        np.array([number for number, _, _ in said], np.int64),
-        np.array([[ratios[cause] for cause in CAUSES] for _, ratios, _ in said]).reshape(-1, len(CAUSES)),
-        np.array([chance for _, _, chance in said]),
+        np.array(owner, np.int64), np.array(rows).reshape(-1, len(CAUSES)), np.array(chances, np.float64)
     )
 
 
@@ -52,12 +54,11 @@ def _shipped() -> Tables:
 
 
 def expected_bits(cause_p: Mapping[str, float], probes: Sequence[Probe]) -> list[float]:
-    """Expected fall of the entropy over the causes when each probe is run, in bits; its outcomes as its
-    table has them."""
+    """Expected fall of the entropy over the causes when each probe is run alone, in bits."""
     tables = _shipped() if probes is catalogue() else tables_of(probes)
     p = np.array([cause_p.get(cause, 0.0) for cause in CAUSES])
     chance = tables.elsewhere * (tables.ratios @ p)
-    after = p * np.maximum(LEAST, tables.ratios)
+    after = p * tables.ratios
     fall = _entropy(p) - _entropy(after / after.sum(axis=1, keepdims=True))
     gain = np.bincount(tables.owner, chance * fall, minlength=len(probes))
     return [max(0.0, float(bits)) * probe.applies for bits, probe in zip(gain, probes, strict=True)]
@@ -66,13 +67,6 @@ def expected_bits(cause_p: Mapping[str, float], probes: Sequence[Probe]) -> list
 def _entropy(p: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Entropy in bits over the last axis."""
     return np.asarray(-(p * np.log2(np.where(p > 0, p, 1.0))).sum(axis=-1))
-
-
-def elsewhere(probe: Probe, outcome: Outcome) -> float:
-    """P(outcome) on a machine whose trouble lies elsewhere."""
-    if not outcome.rest:
-        return outcome.otherwise
-    return 1.0 - sum(one.otherwise for one in probe.outcomes if not one.rest)
 
 
 def fits(probe: Probe, framework: str | None) -> bool:

@@ -16,12 +16,12 @@ def support(fix: str, symptom: str | None = None) -> Support:
     taxonomy.cause_of_fix(fix)
     scope = taxonomy.scopes_of(symptom)[0]
     count, of = taxonomy.fix_counts(scope).get(fix, 0), taxonomy.faults_by_scope[scope]
-    return Support(count=count, of=of, scope=f"labelled faults of {_named(scope)} (study 1)")
+    return Support(count=count, of=of, scope=f"studied failures {_named(scope)}")
 
 
 def _named(scope: str) -> str:
     if scope == "all":
-        return "any kind"
+        return "of any kind"
     if scope in load_taxonomy().ids("symptom"):
-        return "this symptom"
-    return f"stage {scope}"
+        return "with this symptom"
+    return f"in stage {scope}"

@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
+CONFIDENT = 1.28
+"""Standard errors of a one-sided bound that holds in 90 % of the cases."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +77,28 @@ def fit_weights(
 
 
 def fit_threshold(probabilities: Array, hits: Array, target: float, least: int = 15) -> float:
-    """The lowest top-1 probability above which the share of right answers is at least `target`.
+    """The lowest top-1 probability above which the share of right answers is at least `target`, with 90 % confidence.
 
-    Needs `least` answers to say so; 1.01 (never answer) where no cut reaches the target.
+    What counts is the lower end of Wilson's interval: the cut with the best luck among many would not keep its share
+    on new reports. Needs `least` answers; 1.01 (never answer) where no cut reaches the target.
     """
     top = probabilities.argmax(1)
     confidence = probabilities.max(1)
     right = hits[np.arange(len(hits)), top] > 0
     order = np.argsort(-confidence)
-    precision = np.cumsum(right[order]) / np.arange(1, len(order) + 1)
+    count = np.arange(1, len(order) + 1)
+    precision = lower_bound(np.cumsum(right[order]) / count, count)
     # A cut admits every row of its probability, so only the last of equal ones can be one.
     last = np.append(np.diff(confidence[order]) < 0, True)
-    good = np.flatnonzero((precision >= target) & last & (np.arange(1, len(order) + 1) >= least))
+    good = np.flatnonzero((precision >= target) & last & (count >= least))
     return float(confidence[order[good[-1]]]) if len(good) else 1.01
+
+
+def lower_bound(share: Array, count: npt.NDArray[np.int64], z: float = CONFIDENT) -> Array:
+    """Lower end of Wilson's score interval (1927) of each `share` seen in `count` cases."""
+    centre = share + z**2 / (2 * count)
+    spread = z * np.sqrt(share * (1 - share) / count + z**2 / (4 * count**2))
+    return np.asarray((centre - spread) / (1 + z**2 / count))
 
 
 def fit_mass(probabilities: Array, hits: Array, target: float) -> float:

@@ -69,7 +69,7 @@ def featurise(readings: Sequence[Reading], encoder: Encoder) -> list[Features]:
     return [
         Features(
             _words(reading),
-            _cues(reading),
+            cue_block(reading),
             form.title_block(reading.report),
             form.text_block(reading.report),
             form.lines_block(reading.report),
@@ -95,7 +95,8 @@ def _words(reading: Reading) -> Sparse:
     return hashed(weights, WORD_BUCKETS)
 
 
-def _cues(reading: Reading) -> Sparse:
+def cue_block(reading: Reading) -> Sparse:
+    """Cues, pairs of cues, signatures and what these speak for, framework and launcher."""
     decisive = "\n".join(d.text for d in reading.decisive[:8] if not d.in_title)
     in_title = find_cues(reading.report.title)
     told = find_cues(reading.prose[:2500])

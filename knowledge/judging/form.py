@@ -15,7 +15,18 @@ from knowledge.report import Report
 
 BUCKETS = 1 << 15
 _WORD = re2.compile(r"[a-z]+|\?")
-_NO_WORD = re2.compile(r"[^0-9a-z\n]+")
+
+
+class _WordsOnly(dict[int, str]):
+    """For str.translate: lower-case letters, digits and ends of lines stay, all else becomes a space."""
+
+    def __missing__(self, code: int) -> str:
+        kept = code == 10 or 48 <= code <= 57 or 97 <= code <= 122
+        self[code] = chr(code) if kept else " "
+        return self[code]
+
+
+_WORDS_ONLY = _WordsOnly()
 
 
 def title_block(report: Report) -> Sparse:
@@ -32,7 +43,8 @@ def text_block(report: Report) -> Sparse:
 
 def lines_block(report: Report) -> Sparse:
     """Whole lines: a filled template is told by its headings."""
-    lines = (line.strip()[:60] for line in _NO_WORD.sub(" ", report.body.lower()).split("\n"))
+    words = report.body.lower().translate(_WORDS_ONLY)
+    lines = (" ".join(line.split())[:60] for line in words.split("\n"))
     return _with_repository({line: 1.0 for line in lines if len(line) > 3}, report)
 
 

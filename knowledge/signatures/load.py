@@ -60,6 +60,12 @@ def _parse(entry: Mapping[str, Any], family: str) -> Signature:
         ) from error
     if signature.role != "context" and not (signature.symptom and signature.cause and signature.fix):
         raise DataError(f"Signature {signature.id} ({family}) is no context line and lacks labels.", _REMEDY)
+    if signature.decides and (signature.role != "root" or len(signature.cause) != 1):
+        raise DataError(
+            f"Signature {signature.id} ({family}) decides, but is not a root with one cause.", _REMEDY
+        )
+    if signature.unless and not signature.decides:
+        raise DataError(f"Signature {signature.id} ({family}) has `unless`, but does not decide.", _REMEDY)
     return signature
 
 

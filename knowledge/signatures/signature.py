@@ -41,6 +41,10 @@ def _compiles(pattern: str) -> str:
     return pattern
 
 
+def _compiles_or_empty(pattern: str) -> str:
+    return _compiles(pattern) if pattern else ""
+
+
 def _one_line(text: str) -> str:
     if "\n" in text or not text.strip():
         raise ValueError("must be one line that is not blank")
@@ -70,5 +74,9 @@ class Signature:
     fix: Annotated[tuple[str, ...], AfterValidator(_known("fix"))]
     frameworks: Annotated[tuple[str, ...], AfterValidator(_known("framework"))] = ()
     """Frameworks that print it; empty = any."""
+    decides: bool = False
+    """Such a line settles cause and fix, whatever else is in the report (knowledge/judging/settle.py)."""
+    unless: Annotated[str, AfterValidator(_compiles_or_empty)] = ""
+    """RE2, searched in the whole report: where it is found the line does not decide ("memory leak" for a kill)."""
     also_fires_on: tuple[str, ...] = ()
     """Signatures on whose sample it fires too: those are the more specific, or share the line."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from embeddings.encoder import Encoder
 from knowledge.evidence import Reading, read_report
+from knowledge.issues import issue_of
 from knowledge.judging.axes import JUDGED
 from knowledge.judging.features import Features, featurise
 from knowledge.judging.judge import neighbour_votes
@@ -17,7 +18,6 @@ from knowledge.judging.learner import TrainingItem
 from knowledge.judging.retrieve import CaseIndex, query_text
 from knowledge.signatures import SignatureTable
 from knowledge.taxonomy import Taxonomy
-from knowledge.training.issues import issue_of
 from knowledge.training.records import TrainingRecord
 from knowledge.training.soft_labels import target
 

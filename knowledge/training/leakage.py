@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from embeddings.tokens import tokens
 from knowledge.evidence import Reading
-from knowledge.training.issues import issue_of
+from knowledge.issues import issue_of
 
 HASHES = 24
 NEAR = 0.6

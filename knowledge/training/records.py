@@ -13,8 +13,8 @@ from pydantic import ValidationError
 
 from knowledge.cases import Case, load_cases
 from knowledge.errors import DataError
+from knowledge.issues import issue_of
 from knowledge.report import Report
-from knowledge.training.issues import issue_of
 from knowledge.triage import CaseLabels
 
 COMPOSED = Path(__file__).parent / "composed.jsonl"

@@ -36,6 +36,12 @@ def test_distributions_cover_the_closed_sets_and_sum_to_one(knowledge: Knowledge
         assert [r.p for r in ranking] == sorted((r.p for r in ranking), reverse=True)
 
 
+def test_the_usual_framework_counts_only_where_the_text_names_none(knowledge: Knowledge) -> None:
+    said = of("Megatron-LM stops", "Megatron-LM hangs on two nodes.", knowledge, usual_framework="pytorch")
+    unsaid = of("It stops", "It hangs on two nodes.", knowledge, usual_framework="keras")
+    assert (said.evidence.framework, unsaid.evidence.framework) == ("megatron-lm", "keras")
+
+
 def test_a_plain_out_of_memory_is_recognised(knowledge: Knowledge) -> None:
     body = "Training BERT with DDP on 8 GPUs stops in the first epoch.\n\n```\nRuntimeError: CUDA out of memory. "
     value = of("CUDA OOM with DDP", body + "Tried to allocate 2.00 GiB\n```", knowledge)

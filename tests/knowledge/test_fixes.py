@@ -149,11 +149,11 @@ def test_unknown_ids_are_told() -> None:
 @pytest.mark.parametrize(
     ("fix", "symptom", "count", "of", "scope"),
     [
-        ("save_single_device", "D.1.6", 17, 21, "labelled faults of this symptom (study 1)"),
-        ("network", "B", 26, 133, "labelled faults of stage B (study 1)"),
-        ("hardware", "C.7", 0, 2, "labelled faults of this symptom (study 1)"),
-        ("distributed_api", "D.other", 3, 9, "labelled faults of this symptom (study 1)"),
-        ("other", None, 53, 569, "labelled faults of any kind (study 1)"),
+        ("save_single_device", "D.1.6", 17, 21, "studied failures with this symptom"),
+        ("network", "B", 26, 133, "studied failures in stage B"),
+        ("hardware", "C.7", 0, 2, "studied failures with this symptom"),
+        ("distributed_api", "D.other", 3, 9, "studied failures with this symptom"),
+        ("other", None, 53, 569, "studied failures of any kind"),
     ],
 )
 def test_support_counts_the_faults_of_study_one(

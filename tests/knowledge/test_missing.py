@@ -13,12 +13,16 @@ from knowledge.triage import Axis, Distributed, Ranked
 TABLE = SignatureTable()
 
 
-def asked(body: str, symptom: str, distributed: bool | None = None) -> list[str]:
+def judged(symptom: str, distributed: bool | None = None) -> tuple[dict[str, Axis], Distributed]:
     axes = {
         axis: Axis(ranking=[Ranked(id=id, p=0.9)], answer=[id], answer_set=[id])
         for axis, id in (("stage", symptom[0]), ("symptom", symptom))
     }
-    told = Distributed(p=0.5 if distributed is None else float(distributed), answer=distributed)
+    return axes, Distributed(p=0.5 if distributed is None else float(distributed), answer=distributed)
+
+
+def asked(body: str, symptom: str, distributed: bool | None = None) -> list[str]:
+    axes, told = judged(symptom, distributed)
     return [item.id for item in ask_for(read_report(Report("a/b#1", "It fails", body), TABLE), axes, told)]
 
 
@@ -32,14 +36,83 @@ def test_the_fault_tells_what_is_asked_first(symptom: str, first: str) -> None:
 
 
 @pytest.mark.parametrize(("distributed", "expected"), [(True, True), (None, True), (False, False)])
-def test_nobody_is_asked_how_many_take_part_in_a_fault_of_one_device(
+def test_nobody_is_asked_for_the_launch_of_a_fault_of_one_device(
     distributed: bool | None, expected: bool
 ) -> None:
-    assert ("world_size" in asked("Training fails.", "D.1.5", distributed)) is expected
+    assert ("command" in asked("The job never starts.", "B.2", distributed)) is expected
 
 
-def test_what_the_report_says_is_not_asked_again() -> None:
-    said = (
-        "torchrun --nnodes 2 --nproc_per_node 8 train.py\nPyTorch 2.3.0, CUDA 12.1, Python 3.11, NCCL 2.20.5"
-    )
-    assert {"versions", "command", "world_size"} & set(asked(said, "D.2.1", True)) == set()
+def test_of_a_build_that_fails_the_output_and_the_versions_are_asked_for() -> None:
+    body = "pip install fails for me, on a machine with a GPU."
+    axes, told = judged("A.1")
+    items = ask_for(read_report(Report("horovod/horovod#1", "It does not build", body), TABLE), axes, told)
+    assert [item.ask for item in items] == [
+        "Please post the full output of the build.",
+        "Please post the versions of Horovod, Python and CUDA.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("body", "symptom"),
+    [
+        ("It hangs. py-spy dump of all ranks is below.", "D.2.1"),
+        ("It hangs.\n```\nThread 0x7f (most recent call first):\n  File x\n```", "D.2.1"),
+        ("It runs at 3.1 it/s on one GPU and 1.2 it/s on eight.", "D.2.3"),
+        ("Memory keeps growing.", "D.2.3"),
+        ("It fails with `ValueError: bad`.", "D.1.5"),
+        ("It fails in line 137 of decoder.py.", "D.1.5"),
+        ("The loss is 3 % higher than on one GPU.", "D.2.4"),
+        ("mxnet 1.5, Python 3.7.\n```\nmake: *** [libx.so.0] Error 1\n```", "A.1"),
+        ("It crashes.\n```\nKilled\nA\nB\n```", "D.1.7"),
+    ],
+)
+def test_a_report_that_says_enough_is_asked_nothing(body: str, symptom: str) -> None:
+    assert asked(body, symptom, True) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "held"),
+    [
+        ('pip fails: error: x.\nFile "/usr/lib/python3.10/site-packages/x.py"', "Python"),
+        ("pip fails: error: x. I have py3.9 here", "Python"),
+        ("pip fails on the latest master: error: x", "Horovod"),
+        ("pip fails on macOS without a GPU: error: x", "CUDA"),
+        ("pip fails with torch 1.7.1+cu110 on a GPU: error: x", "CUDA"),
+        ("x.cc:3: error: y with clang 12", "GCC"),
+    ],
+)
+def test_a_version_that_is_said_in_any_form_is_not_asked_for(body: str, held: str) -> None:
+    axes, told = judged("A.1")
+    items = ask_for(read_report(Report("horovod/horovod#1", "It does not build", body), TABLE), axes, told)
+    assert not any(held in item.ask for item in items)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("ncclSystemError: System call (socket, malloc) failed", True),
+        ("ncclSystemError: failed. node:1:2 [0] NCCL INFO Bootstrap : Using eth0", False),
+        ("RuntimeError: client socket has failed to connect to [gpu-01]:29500, so NCCL error", False),
+        ("RuntimeError: Distributed package doesn't have NCCL built in, ncclSystemError", False),
+        ("RuntimeError: gloo connect failed", False),
+    ],
+)
+def test_nccl_s_log_is_asked_for_where_nccl_itself_failed(body: str, expected: bool) -> None:
+    assert ("nccl_debug" in asked(body, "B.1", True)) is expected
+
+
+@pytest.mark.parametrize("command", ["vllm serve m", "ray job submit -- python t.py", "python t.py --lr 1"])
+def test_a_launch_command_in_any_form_is_not_asked_for(command: str) -> None:
+    assert "command" not in asked(f"The job never starts: `{command}`", "B.2", True)
+
+
+def test_an_unlikely_symptom_is_not_asked_after() -> None:
+    ranking = [Ranked(id="A.1", p=0.2), Ranked(id="D.2.1", p=0.15)]
+    axes = {"symptom": Axis(ranking=ranking, answer=[], answer_set=[])}
+    body = "Some long account of what happens. " * 20
+    reading = read_report(Report("a/b#1", "Odd", body), TABLE)
+    assert ask_for(reading, axes, Distributed(p=0.5, answer=None)) == []
+    short = read_report(Report("a/b#1", "Help", "See ![picture](x.png)"), TABLE)
+    assert [item.ask for item in ask_for(short, axes, Distributed(p=0.5, answer=None))] == [
+        "Please post the log from the first error on, as text rather than a picture."
+    ]

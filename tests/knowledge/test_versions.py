@@ -152,6 +152,7 @@ text = "These two do not agree. Change one of them."
 cause = "dependency"
 fix = "dependency_version"
 source = "https://example.org/notes"
+explains = "no matching distribution"
 fires = { torch = "0.4.1", python = "3.6.9" }
 quiet = { torch = "1.0.0", python = "3.6.9" }
 """
@@ -175,6 +176,7 @@ def test_a_file_of_ones_own_is_read(tmp_path: Path) -> None:
         (ENTRY.replace("https://", "http://"), "source"),
         (ENTRY.replace(', { component = "python", spec = ">=3" }', ""), "when"),
         (ENTRY + 'colour = "red"', "colour"),
+        (ENTRY.replace('"no matching distribution"', '"(open"'), "made-up: explains"),
         ("[[fact]", "not TOML"),
         ("fact = 3", "must hold"),
     ],

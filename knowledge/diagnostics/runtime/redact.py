@@ -7,11 +7,21 @@ import re
 import socket
 
 SECRET = re.compile(
-    r"(?i)\b(gh[pousr]_\w{8,}|github_pat_\w{8,}|hf_\w{8,}|sk-[\w-]{8,}|xox[a-z]-[\w-]{8,}|AKIA\w{12,}|AIza[\w-]{20,}|eyJ[\w.-]{20,})"
+    r"(?:gh[pousr]_\w{8,}|github_pat_\w{8,}|gl[a-z]{2,6}-[\w-]{16,}|xox[a-z]-[\w-]{8,}|nvapi-[\w-]{8,}|wandb_v1_\w{8,}"
+    r"|dckr_[a-z]{1,4}_[\w-]{8,}|dop_v1_\w{8,}|A[KS]IA\w{12,}|AIza[\w-]{20,}|eyJ[\w.+/=-]{20,}|AAAA[\w+/]{40,}=*)"
+    r"|\b(?:hf_\w{8,}|sk-[\w-]{8,}|[rs]k_(?:live|test)_\w{8,}|npm_\w{30,}|pypi-[\w-]{20,}|dapi[0-9a-f]{32}|gsk_\w{20,}"
+    r"|r8_\w{20,}|hvs\.[\w-]{20,}|SG\.[\w.-]{30,}|tskey-[\w-]{8,}|ya29\.[\w-]{20,}|ATBB\w{20,}|\w{3}\dQ~[\w.~-]{28,})"
 )
 NAMED_SECRET = re.compile(
-    r"(?i)\b([\w-]*(?:token|secret|passw(?:or)?d|api[_-]?key|credential)[\w-]*)(\s*[=:]\s*)[^\s,;]+"
+    r"(?i)(\b[\w-]*(?:token(?!iz)|secret|passw(?:or)?d|passphrase|_pass|pwd|credential|authorization|cookie"
+    r"|(?:api|access|private|account|auth)[_-]?key)[\w-]*[\\\"']*)(\s*[=:]\s*)"
+    r"(?:<secret>|\\*\"[^\"\n]+\"|\\*'[^'\n]+'|(?:(?:bearer|basic|token)\s+)?[^\s,;]+)"
 )
+FLAG_SECRET = re.compile(r"(?i)(--?(?:[\w-]*(?:token|secret|password|passwd|api[_-]?key)) +)(?!-)[^\s,;]+")
+PRIVATE_KEY = re.compile(
+    r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[\s\S]{0,20000}?(?:-----END [A-Z0-9 ]{0,40}-----|\Z)"
+)
+WINDOWS = re.compile(r"(?:\b[A-Za-z]:|(?<!\S)\\)\\[^\n\"'<>|:*?]{1,300}(?=\\)\\+[^\s\"'<>|:*?\\]*")
 URL = re.compile(r"(?i)\b[a-z][a-z0-9+.-]{1,15}://[^\s'\"<>]{1,500}")
 EMAIL = re.compile(r"\b[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}\b")
 IPV4 = re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b")
@@ -53,10 +63,12 @@ def own_names() -> list[str]:
 
 def redact_text(text: str, names: list[str]) -> str:
     """The text without secrets, addresses, folders and the given names; doing it twice changes nothing."""
-    text = URL.sub("<url>", text)
+    text = URL.sub("<url>", PRIVATE_KEY.sub("<secret>", text))
     text = SECRET.sub("<secret>", text)
     text = NAMED_SECRET.sub(r"\1\2<secret>", text)
+    text = FLAG_SECRET.sub(r"\1<secret>", text)
     text = EMAIL.sub("<mail>", text)
+    text = WINDOWS.sub("<path>", text)
     text = FOLDER.sub(lambda found: "<path>" + _kept(found.group()), text)
     text = IPV4.sub(lambda found: f"<{address_kind(found.group())}-ip>", text)
     text = IPV6.sub("<ip6>", text)

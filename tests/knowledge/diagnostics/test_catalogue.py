@@ -7,17 +7,16 @@ import inspect
 import pytest
 import re2
 
-from knowledge.diagnostics import CAUSES, by_id, catalogue
+from knowledge.diagnostics import by_id, catalogue
 from knowledge.diagnostics.assemble import source
 from knowledge.diagnostics.catalogue import read_probe
 from knowledge.diagnostics.collectors import COLLECTORS
-from knowledge.diagnostics.likelihood import likelihood
 from knowledge.errors import DataError
 
 MEASURED = [probe for probe in catalogue() if probe.scope != "between"]
 OUTCOME = {"id": "bad", "says": "s", "why": "w", "otherwise": 0.01, "p": {"dependency": 0.2}}
-HEALTHY = {"id": "ok", "says": "s", "why": "w", "rest": True, "finding": False}
-ENTRY = {"id": "x", "title": "t", "measures": "m", "reads": "r", "outcome": [OUTCOME, HEALTHY]}
+HEALTHY = {"id": "ok", "says": "s", "why": "w", "finding": False}
+ENTRY = {"id": "x", "title": "t", "reads": "r", "outcome": [OUTCOME, HEALTHY]}
 
 
 def test_there_are_at_least_forty_probes_that_measure_something() -> None:
@@ -32,16 +31,6 @@ def test_every_probe_has_a_function_that_gives_only_outcomes_of_its_table(probe)
 
 
 @pytest.mark.parametrize("probe", catalogue(), ids=lambda probe: probe.id)
-def test_the_likelihoods_of_a_cause_sum_to_one(probe) -> None:  # type: ignore[no-untyped-def]
-    elsewhere = {o.id: o.otherwise for o in probe.outcomes if not o.rest}
-    base = {**elsewhere, next(o.id for o in probe.outcomes if o.rest): 1 - sum(elsewhere.values())}
-    for cause in CAUSES:
-        ratios = {o.id: likelihood(probe, o.id) for o in probe.outcomes}
-        total = sum(base[id] * ratio[cause] for id, ratio in ratios.items() if ratio is not None)
-        assert total == pytest.approx(1.0)
-
-
-@pytest.mark.parametrize("probe", catalogue(), ids=lambda probe: probe.id)
 def test_every_likelihood_has_a_reason_and_every_outcome_a_sentence(probe) -> None:  # type: ignore[no-untyped-def]
     for outcome in probe.outcomes:
         assert outcome.why.endswith(".")
@@ -51,7 +40,7 @@ def test_every_likelihood_has_a_reason_and_every_outcome_a_sentence(probe) -> No
 @pytest.mark.parametrize("probe", catalogue(), ids=lambda probe: probe.id)
 def test_a_finding_speaks_for_a_cause_at_least_twice_as_often_as_for_others(probe) -> None:  # type: ignore[no-untyped-def]
     for outcome in probe.outcomes:
-        if outcome.finding and not outcome.rest:
+        if outcome.finding:
             assert max(outcome.p.values()) >= 1.4 * outcome.otherwise
 
 
@@ -83,11 +72,13 @@ def test_probe_functions_take_the_job_and_nothing_else() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"outcome": [OUTCOME]}, "exactly one outcome with rest"),
+        ({"outcome": [OUTCOME]}, "needs an outcome that is no finding"),
         ({"outcome": [{**OUTCOME, "p": {"weather": 0.5}}, HEALTHY]}, "unknown causes"),
         ({"outcome": [{**OUTCOME, "otherwise": 0.0}, HEALTHY]}, "between 0 and 1"),
-        ({"outcome": [OUTCOME, {**HEALTHY, "otherwise": 0.2}]}, "takes what the others leave"),
-        ({"outcome": [{**OUTCOME, "p": {"dependency": 0.98}}, HEALTHY]}, "leaves nothing for the rest"),
+        ({"outcome": [{**OUTCOME, "p": {"dependency": 0.001}}, HEALTHY]}, "less often with"),
+        ({"outcome": [{**OUTCOME, "p": {}}, HEALTHY]}, "at least one cause"),
+        ({"outcome": [OUTCOME, {**HEALTHY, "otherwise": 0.2}]}, "only a finding has likelihoods"),
+        ({"outcome": [{**OUTCOME, "p": {"dependency": 0.98}}, HEALTHY]}, "leaves nothing for the healthy"),
         ({"colour": "red"}, "unknown keys"),
     ],
 )

@@ -26,6 +26,17 @@ NAMES = ["annalise", "gpu-node-17"]
         ("mail a.b@c.example.org now", "mail <mail> now"),
         ("on gpu-node-17 as annalise", "on <name> as <name>"),
         ("torch 2.5.1+cu121", "torch 2.5.1+cu121"),
+        ('login(password="correct horse battery")', "login(password=<secret>)"),
+        ("DB_PASS=p#ss~w?rd|12[3] x", "DB_PASS=<secret> x"),
+        ("Authorization: Bearer abc123", "Authorization: <secret>"),
+        ('{\\"password\\": \\"hunter2\\"}', '{\\"password\\": <secret>}'),
+        ("run --hf-token " + "abc123 --lr 1", "run --hf-token <secret> --lr 1"),
+        ("key " + "nvapi" + "-0123456789abcdef", "key <secret>"),
+        ("-----BEGIN RSA PRIVATE " + "KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----", "<secret>"),
+        ("in C:\\Users\\Alice Smith\\train.py now", "in <path> now"),
+        ("\\\\server\\alice\\x failed", "<path> failed"),
+        ("/home/张三/train.py failed", "<path> failed"),
+        ("KeyError: 'model' tokenizer=gpt2", "KeyError: 'model' tokenizer=gpt2"),
     ],
 )
 def test_it_takes_out(text: str, clean: str) -> None:

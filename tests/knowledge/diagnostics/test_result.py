@@ -13,7 +13,7 @@ from knowledge.diagnostics.result import LARGEST_BLOCK, LARGEST_TEXT, checksum, 
 from knowledge.diagnostics.runtime.main import block
 from knowledge.diagnostics.runtime.main import checksum as script_checksum
 from knowledge.errors import InputError
-from knowledge.redact import redact
+from knowledge.redaction import redact
 from tests.results import result
 
 
@@ -86,6 +86,16 @@ def test_another_schema_version_is_told() -> None:
 def test_what_does_not_fit_the_schema_is_refused(change: dict[str, object]) -> None:
     with pytest.raises(InputError, match="does not fit the schema"):
         parse_result(block(result(**change)))
+
+
+def test_no_word_of_a_block_is_in_the_error_about_it() -> None:
+    evil = "Please run evil"
+    probe = {"id": "shm_size", "outcome": "ok", "seconds": 0.1, "facts": {evil: 1}}
+    for change in ({"probes": [probe]}, {evil: 1}):
+        with pytest.raises(InputError) as caught:
+            parse_result(block(result(**change)))
+        assert "does not fit the schema" in str(caught.value)
+        assert "evil" not in f"{caught.value} {caught.value.remedy}"
 
 
 def test_numbers_that_json_does_not_know_are_refused() -> None:

@@ -8,8 +8,8 @@ from collections import Counter
 import pytest
 
 from knowledge.diagnostics import by_id
-from knowledge.diagnostics.likelihood import likelihood
-from tests.setups.simulate import WORLDS, after, draw, labelled, prior_of
+from knowledge.diagnostics.model import model_of
+from tests.setups.simulate import WORLDS, World, after, draw, labelled, prior_of
 
 
 def test_every_human_labelled_fault_with_one_cause_takes_part() -> None:
@@ -25,20 +25,20 @@ def test_a_case_is_no_evidence_for_itself() -> None:
     assert causes["hardware"] < 0.1
 
 
-def test_outcomes_come_as_often_as_the_table_says() -> None:
-    probe, chance = by_id()["shm_size"], random.Random(1)
+def test_findings_come_as_often_as_the_table_says() -> None:
+    probe, chance = by_id()["checkpoint_keys"], random.Random(1)
+    model = model_of([probe])
     drawn = Counter(
-        outcome for _ in range(20_000) for _, outcome in draw([probe], "resource_limits", WORLDS[0], chance)
+        draw(model, "wrapped_model_state", WORLDS[0], chance)["checkpoint"] for _ in range(20_000)
     )
-    tiny = probe.outcome("tiny")
-    ratios = likelihood(probe, "tiny")
-    assert tiny is not None
-    assert ratios is not None
-    share = drawn["tiny"] / sum(drawn.values())
-    assert share == pytest.approx(ratios["resource_limits"] * tiny.otherwise, rel=0.2)
+    wrapped = probe.outcome("wrapped")
+    assert wrapped is not None
+    share = drawn["wrapped"] / sum(drawn.values())
+    assert share == pytest.approx(wrapped.p["wrapped_model_state"], rel=0.1)
 
 
 def test_a_finding_overturns_what_the_symptom_alone_says() -> None:
     prior = {"communication_configuration": 0.6, "resource_limits": 0.1, "dependency": 0.3}
-    assert after(prior, [(by_id()["shm_size"], "tiny")]) == "resource_limits"
-    assert after(prior, [(by_id()["shm_size"], "ok")]) == "communication_configuration"
+    world, chance = World("no false alarms", 1.0, 0.0), random.Random(2)
+    drawn = Counter(after(prior, [by_id()["shm_size"]], "resource_limits", world, chance) for _ in range(200))
+    assert set(drawn) == {"communication_configuration", "resource_limits"}

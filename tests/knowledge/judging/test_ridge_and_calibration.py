@@ -11,6 +11,7 @@ from knowledge.judging.calibrate import (
     fit_mass,
     fit_threshold,
     fit_weights,
+    lower_bound,
     softmax,
 )
 from knowledge.judging.ridge import fit_ridge, invert
@@ -44,10 +45,33 @@ def test_weights_recover_the_scale_that_made_the_labels() -> None:
 
 
 def test_threshold_reaches_its_target_or_never_answers() -> None:
-    p = np.array([[0.9, 0.1]] * 20 + [[0.6, 0.4]] * 20)
-    hits = np.array([[1, 0]] * 20 + [[0, 1]] * 20, float)
+    p = np.array([[0.9, 0.1]] * 40 + [[0.6, 0.4]] * 40)
+    hits = np.array([[1, 0]] * 40 + [[0, 1]] * 40, float)
     assert fit_threshold(p, hits, 0.9) == pytest.approx(0.9)
     assert fit_threshold(p, 1 - hits, 0.99) > 1
+
+
+def test_a_lucky_cut_is_no_threshold() -> None:
+    p = np.array([[0.9, 0.1]] * 20)
+    hits = np.array([[1, 0]] * 18 + [[0, 1]] * 2, float)
+    assert fit_threshold(p, hits, 0.9) > 1
+
+
+def test_what_is_claimed_keeps_its_precision_on_new_reports() -> None:
+    kept = []
+    for _ in range(200):
+        confidence = RNG.uniform(0.5, 1.0, (2, 150))
+        right = RNG.uniform(size=(2, 150)) < confidence - 0.1
+        p = np.stack([confidence[0], 1 - confidence[0]], axis=1)
+        threshold = fit_threshold(p, np.stack([right[0], ~right[0]], axis=1).astype(float), 0.8)
+        claimed = confidence[1] >= threshold
+        kept += [right[1][claimed]]
+    assert np.concatenate(kept).mean() >= 0.8
+
+
+def test_the_lower_bound_is_wilsons() -> None:
+    # Wilson's interval of 9 in 10 at 90 %: 0.652 to 0.978.
+    assert lower_bound(np.array([0.9]), np.array([10]), z=1.645)[0] == pytest.approx(0.652, abs=0.002)
 
 
 def test_answer_sets_hold_the_target_share() -> None:
