@@ -11,7 +11,7 @@ NPM_MODULES := build/npm
 PYSPY := build/py-spy
 export DISTRIAGE_DATA_DIR ?= $(CURDIR)/build/data
 
-.PHONY: demo test check format train tune test-reference test-browser test-payloads test-setups setups-table test-soak test-llm-server eval gate clean
+.PHONY: demo test check format train train-findings tune test-reference test-browser test-payloads test-setups setups-table test-soak test-llm-server eval gate clean
 
 demo: $(VENV)/.run  ## triage a sample report end to end
 	$(BIN)/bot triage examples/hang.md
@@ -31,6 +31,9 @@ format: $(VENV)/.dev
 
 train: $(VENV)/.run  ## fit the shipped judge; real texts come from $(SHARED), which is not part of the project
 	$(BIN)/python -m knowledge.training.train --shared $(SHARED)
+
+train-findings: $(VENV)/.run  ## fit the matcher of the failure catalogue (after `make train`)
+	$(BIN)/python -m knowledge.training.findings --shared $(SHARED) --cache $(DISTRIAGE_DATA_DIR)/cache
 
 tune: $(TORCH)/.ready  ## teach the shipped encoder (torch, half an hour); then `make train`
 	$(TORCH)/bin/python -m knowledge.training.tune --shared $(SHARED)

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import typer
 
-from bot import cli_diagnose, cli_eval, cli_github, cli_knowledge, cli_service, cli_triage
+from bot import (
+    cli_config,
+    cli_diagnose,
+    cli_eval,
+    cli_failures,
+    cli_github,
+    cli_knowledge,
+    cli_service,
+    cli_triage,
+)
 
 app = typer.Typer(
     name="bot",
@@ -13,5 +22,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-for module in (cli_triage, cli_knowledge, cli_diagnose, cli_service, cli_github, cli_eval):
+for module in (
+    cli_triage,
+    cli_failures,
+    cli_knowledge,
+    cli_diagnose,
+    cli_service,
+    cli_github,
+    cli_config,
+    cli_eval,
+):
     module.register(app)

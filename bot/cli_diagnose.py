@@ -1,5 +1,4 @@
-"""`bot diagnose`: the probes of the diagnostics script on this machine and on others over ssh, without
-any report."""
+"""`bot diagnose`: the probes of the diagnostics script on this machine and on others over ssh, without any report."""
 
 from __future__ import annotations
 
@@ -45,7 +44,10 @@ def diagnose_command(
         str, typer.Option(help="MODULE:FUNCTION that returns a data loader to be counted.")
     ] = "",
     python: Annotated[
-        str, typer.Option(help="The job's Python, here and there; else $PYTHON, then python3 on PATH.")
+        str,
+        typer.Option(
+            help="The job's Python interpreter, on all machines; else $PYTHON, then python3 on PATH."
+        ),
     ] = "",
     budget: Annotated[float, typer.Option(min=5, max=600, help="Seconds at most.")] = 60.0,
     as_json: Annotated[
@@ -81,12 +83,14 @@ def diagnose_command(
 
 
 def machines(hosts: str) -> list[str]:
-    """The names of --hosts. InputError for one that is no host name (ssh would take it for an option)."""
+    """The names of --hosts. InputError for one that is not valid (ssh would take it for an option)."""
     names = [name.strip() for name in hosts.split(",") if name.strip()]
     for name in names:
         plain = name.replace("@", "").replace(".", "").replace("-", "").replace("_", "").replace(":", "")
         if name.startswith("-") or not plain.isalnum():
-            raise InputError(f"{name!r} is no host name.", "Give names or addresses, separated by commas.")
+            raise InputError(
+                f"{name!r} is not a valid host name.", "Give names or addresses, separated by commas."
+            )
     return names
 
 

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from knowledge.diagnostics import ProbeResult, Update
 
 
+STOPPED = ("timed_out", "crashed", "not_run")
+
+
 @dataclass(frozen=True, slots=True)
 class Answered:
     """What one machine printed, or why it printed nothing."""
@@ -40,6 +43,7 @@ def as_document(results: Sequence[ProbeResult], moved: Update, answers: Sequence
         ],
         "differences": [one.text for one in moved.differences],
         "contradictions": list(moved.contradictions),
+        "notes": list(moved.notes),
         "machines": names_of(answers),
         "silent": {one.machine: one.error for one in answers if one.error},
     }
@@ -78,6 +82,8 @@ def show(
     for row in rows(results):
         table.add_row(*row)
     console.print(table)
+    for line in legend(results, moved):
+        console.print(line, markup=False, highlight=False, style="dim")
     if moved.findings:
         console.print("[bold]What they speak for[/] (among distributed faults at large)")
         for cause, p in sorted(moved.posterior.items(), key=lambda item: -item[1])[:3]:
@@ -99,3 +105,19 @@ def rows(results: Sequence[ProbeResult]) -> list[list[str]]:
             marked.append(f"[red]{outcome}[/]" if known and known.finding else outcome)
         lines.append([probe.title, *marked])
     return lines
+
+
+def legend(results: Sequence[ProbeResult], moved: Update) -> list[str]:
+    """How to read the table: its colours, what outcomes mean that are neither faults nor health, what did not apply."""
+    from knowledge.diagnostics import by_id
+
+    lines = ["Red: something to look at. Other outcomes are what was seen; they are no faults."]
+    meanings: list[str] = []
+    for answer in (answer for result in results for answer in result.probes):
+        probe = by_id().get(answer.id)
+        known = probe.outcome(answer.outcome) if probe else None
+        if known and known.inconclusive:
+            meanings.append(f"{answer.outcome}: {known.says}")
+    if any(answer.outcome in STOPPED for result in results for answer in result.probes):
+        meanings.append(f"{', '.join(STOPPED)}: the probe gave no answer in its time.")
+    return [*lines, *(f"  {meaning}" for meaning in dict.fromkeys(meanings)), *moved.notes]

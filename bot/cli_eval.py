@@ -13,6 +13,7 @@ from knowledge.errors import UserError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from eval.findings import FindingScore
     from eval.predictions import Predictions
     from eval.protocol import System
     from eval.session import Plan, Session
@@ -106,8 +107,9 @@ def eval_command(
     held_out = bool(data) and not cross_validate
     checked_llm(names, fit_fusion=fit_fusion, fresh=fresh, held_out=held_out)
     make = _plan(data or [], held_out, skip_known, splits, folds)
-    runs, systems_run = _run(names, make, fit_fusion=fit_fusion, fresh=fresh)
+    runs, systems_run, found = _run(names, make, fit_fusion=fit_fusion, fresh=fresh)
     eval_output.show(runs, study1, report)
+    eval_output.show_findings(found, report)
     if fit_fusion:
         eval_output.keep_fusion(runs, systems_run)
     lead = next(iter(runs.values()))
@@ -127,11 +129,13 @@ def _plan(
 
 def _run(
     names: list[str], make: Callable[[Session], Plan], *, fit_fusion: bool, fresh: bool
-) -> tuple[dict[str, Predictions], list[System]]:
+) -> tuple[dict[str, Predictions], list[System], FindingScore | None]:
     from bot.eval_output import ticking
     from bot.eval_systems import finished, open_systems
     from bot.settings import load_settings
+    from eval.findings import score_findings
     from eval.session import Session
+    from knowledge.engine import load_knowledge
 
     settings = load_settings()
     with ticking() as tick:
@@ -139,6 +143,9 @@ def _run(
         plan = make(session)
         with open_systems(names, session, plan, settings, fit_fusion=fit_fusion, fresh=fresh) as systems:
             runs = finished(session.run(plan, systems), systems)
+        reports = [case.prepared.record.report for case in plan.benchmark.scored]
+        knowledge = load_knowledge(settings.model_dir, settings.data_dir / "cache", encoder=session.encoder)
+        found = score_findings(reports, knowledge, lambda n: tick("matching known failures", n))
     if plan.skipped:
         print(f"Left out, since they were learned from: {plan.skipped} records.", file=sys.stderr)
-    return runs, systems
+    return runs, systems, found

@@ -41,6 +41,12 @@ def read_payload(path: Path) -> dict[str, Any]:
         raise InputError(f"{path} is not JSON", "Give the body of a webhook delivery.") from error
     if not isinstance(data, dict):
         raise InputError(f"{path} is not a JSON object", "Give the body of a webhook delivery.")
+    if "issue" not in data or "repository" not in data:
+        what = "a saved issue" if "title" in data else "no webhook payload"
+        raise InputError(
+            f'{path} is {what}: a payload has "action", "repository" and "issue"',
+            "Save one from Advanced, Recent deliveries on the App's page. `bot triage` reads an issue itself.",
+        )
     return data
 
 

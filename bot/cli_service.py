@@ -145,6 +145,12 @@ def admin_link(
     from bot.web.sign_in import SignIn
 
     settings = load_settings()
+    if "public_url" not in settings.model_fields_set:
+        typer.echo(
+            f"DISTRIAGE_PUBLIC_URL is not set: {settings.public_url} is assumed. Where the service listens elsewhere,"
+            " set it, or put the address right by hand.",
+            err=True,
+        )
     typer.echo(SignIn.of(settings).link(settings.public_url, hours * 3600, installation))
 
 
@@ -153,9 +159,10 @@ def _line(delivery: StoredDelivery) -> str:
     reason = f" ({delivery.reason})" if delivery.reason else ""
     action = f".{delivery.action}" if delivery.action else ""
     received = delivery.received_at.strftime("%Y-%m-%d %H:%M:%S")
+    waits = f" waits={delivery.waits}" if delivery.waits else ""
     return (
         f"{delivery.id}  {received}  {delivery.state:<10}  {delivery.event}{action}"
-        f"  runs={delivery.attempts}  {end}{reason}"
+        f"  {delivery.subject or '-'}  runs={delivery.attempts}{waits}  {end}{reason}"
     )
 
 

@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from bot.command_triage import configured_llm, open_triager, print_requests
-from bot.inputs import BadRecord, count_lines, is_batch, read_batch, read_input
+from bot.inputs import (
+    BadRecord,
+    count_lines,
+    is_batch,
+    read_batch,
+    read_input,
+    read_together,
+)
+from bot.raw_input import printable
 from knowledge.errors import InputError, UserError
 
 if TYPE_CHECKING:
@@ -46,29 +54,40 @@ def triage_command(
     result: Annotated[
         Path | None, typer.Option(help="What the diagnostics script printed (a file); moves the causes.")
     ] = None,
+    long: Annotated[
+        bool, typer.Option("--long", help="Print everything: classification, similar issues, all fixes.")
+    ] = False,
+    together: Annotated[
+        bool,
+        typer.Option(
+            "--together", help="Read files or a folder as the logs of one job, a file a rank or node."
+        ),
+    ] = False,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Print what would be sent to the configured LLM, and send nothing."),
     ] = False,
 ) -> None:
     """Triage failure reports: what failed, why, what resolved such cases, what to run next."""
-    batches = [path for path in reports if is_batch(path)]
+    batches = [] if together else [path for path in reports if is_batch(path)]
     if batches and (len(reports) > 1 or format in ("terminal", "markdown") or out_script or result):
         raise UserError(
             "A .jsonl batch goes alone and prints JSON.", "Use: bot triage --format json BATCH.jsonl"
         )
-    if out_script and len(reports) > 1:
+    if out_script and len(reports) > 1 and not together:
         raise UserError("--out-script takes one report.", "Triage them one by one.")
     if dry_run:
         llm = configured_llm()
-        asked = _records(batches[0]) if batches else (read_input(path) for path in reports)
+        asked = _records(batches[0]) if batches else iter(_values(reports, together))
         print_requests(asked, _knowledge(), llm)
         return
     if batches:
         _batch(batches[0], top, out)
         return
-    values = [read_input(path) for path in reports]
+    values = _values(reports, together)
     told = _read(result) if result else None
+    if out is not None:
+        _empty(out)
     knowledge = _knowledge()
     with open_triager(knowledge, top) as triage_of:
         for report in values:
@@ -76,8 +95,20 @@ def triage_command(
             if out_script:
                 from knowledge.readback import whole_script
 
-                _write(out_script, whole_script(triage, told))
-            _show(triage, knowledge, format, out, str(out_script) if out_script else None)
+                _write(out_script, whole_script(triage, told) or NO_SCRIPT)
+            _show(triage, knowledge, format, out, str(out_script) if out_script else None, long=long)
+
+
+def _values(paths: list[str], together: bool) -> list[Report]:
+    return [read_together(paths)] if together else [read_input(path) for path in paths]
+
+
+def _empty(out: Path) -> None:
+    """Make the file that the output goes to before anything is worked out; say so when it held something."""
+    old = out.exists() and out.stat().st_size > 0
+    _write(out, "")
+    if old:
+        print(f"{out} is overwritten.", file=sys.stderr)
 
 
 def _knowledge() -> Knowledge:
@@ -95,28 +126,37 @@ def _read(path: Path) -> str:
     try:
         return path.read_text("utf-8", "replace")
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}.", "Check the path.") from error
+        raise InputError(
+            f"{printable(str(path))} cannot be read: {error.strerror}.", "Check the path."
+        ) from error
 
 
 def _show(
-    triage: Triage, knowledge: Knowledge, format: Format | None, out: Path | None, script: str | None
+    triage: Triage,
+    knowledge: Knowledge,
+    format: Format | None,
+    out: Path | None,
+    script: str | None,
+    *,
+    long: bool,
 ) -> None:
     if format == "json":
         text = triage.model_dump_json() + "\n"
     elif format == "markdown":
         from bot.render.markdown import markdown_of
 
-        text = markdown_of(triage, knowledge.taxonomy)
+        text = markdown_of(triage, knowledge.taxonomy, script=long)
     else:
         from rich.console import Console
 
         from bot.render.terminal import print_triage
 
         if out is None:
-            print_triage(triage, knowledge.taxonomy, Console(highlight=False), script)
+            print_triage(triage, knowledge.taxonomy, Console(highlight=False), script, long=long)
             return
         with out.open("a", encoding="utf-8") as file:
-            print_triage(triage, knowledge.taxonomy, Console(file=file, highlight=False, width=100), script)
+            console = Console(file=file, highlight=False, width=100)
+            print_triage(triage, knowledge.taxonomy, console, script, long=long)
         return
     if out is None:
         sys.stdout.write(text)
@@ -132,8 +172,10 @@ def _batch(path: str, top: int, out: Path | None) -> None:
     records = read_batch(path)
     first = next(records, None)
     if first is None:
-        raise InputError(f"{path} is empty.", 'Give one {"id", "title", "body"} a line.')
+        raise InputError(f"{printable(path)} is empty.", 'Give one {"id", "title", "body"} a line.')
     knowledge = _knowledge()
+    if out is not None:
+        _empty(out)
     bad = 0
     with (
         open_triager(knowledge, top) as triage_of,
@@ -147,7 +189,9 @@ def _batch(path: str, top: int, out: Path | None) -> None:
             else:
                 sink.write(triage_of(record, None).model_dump_json() + "\n")
     if bad:
-        raise UserError(f"{bad} lines of {path} were no records.", 'Their places hold {"id", "error"}.')
+        raise UserError(
+            f"{bad} lines of {printable(path)} were no records.", 'Their places hold {"id", "error"}.'
+        )
 
 
 def _records(path: str) -> Iterator[Report]:
@@ -156,6 +200,6 @@ def _records(path: str) -> Iterator[Report]:
 
 def _write(path: Path, text: str) -> None:
     try:
-        path.write_text(text or NO_SCRIPT, "utf-8")
+        path.write_text(text, "utf-8")
     except OSError as error:
         raise UserError(f"{path} cannot be written: {error.strerror}.", "Name another file.") from error

@@ -8,7 +8,7 @@ from typing import Literal
 
 from bot.db.connect import database_url
 from bot.db.migrate import pending
-from bot.settings import Settings, load_settings
+from bot.settings import Settings, load_settings, unknown_variables
 from knowledge.errors import UserError
 
 NEEDED = {"issues": "write", "metadata": "read", "contents": "read"}
@@ -32,6 +32,12 @@ def examine() -> list[Finding]:
     except UserError as error:
         return [Finding("broken", "settings", error.message, error.remedy)]
     findings = [Finding("ok", "settings", "read")]
+    findings += [
+        Finding(
+            "missing", "settings", f"{name} is no setting and has no effect", "docs/operating.md lists all."
+        )
+        for name in unknown_variables()
+    ]
     for subject, check in (
         ("database", _database),
         ("model", _model),
@@ -76,6 +82,10 @@ def _model(settings: Settings) -> Iterator[Finding]:
 
 def _github(settings: Settings) -> Iterator[Finding]:
     missing = settings.missing_github
+    untouched = not settings.webhook_secrets and len(settings.missing_github_app) == 2
+    if untouched and settings.slack_signing_secret is not None:
+        yield Finding("ok", "github", "not set up: Slack alone")
+        return
     for name in missing:
         yield Finding("missing", "github", f"{name} is not set", "See docs/operating.md; until then: shadow.")
     settings.read_private_key()

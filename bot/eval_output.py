@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
@@ -13,6 +14,7 @@ from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TaskID, T
 
 from eval.ceiling import ceiling_of, shipped_ceiling
 from eval.compare import compare
+from eval.findings import FindingScore, findings_table
 from eval.gate import Baseline, baseline_of, judge_run, read_baseline, regressions, write_baseline
 from eval.llm_part import llm_markdown, llm_part
 from eval.predictions import Predictions, file_names, read_predictions, write_predictions
@@ -68,6 +70,15 @@ def show(runs: Mapping[str, Predictions], study1: Path | None, report: Path | No
             kept.append("llm.json")
             (report / "llm.json").write_text(json.dumps(llm.values(), indent=2) + "\n", "utf-8")
         print(f"\nReport: {page}; beside it: {', '.join(kept)}", file=sys.stderr)
+
+
+def show_findings(score: FindingScore | None, report: Path | None) -> None:
+    """Print how well known failures were found; beside the page as findings.json."""
+    if score is None:
+        return
+    sys.stdout.write("\n" + findings_table(score))
+    if report:
+        (report / "findings.json").write_text(json.dumps(asdict(score), indent=2) + "\n", "utf-8")
 
 
 def compare_files(first: Path, second: Path) -> None:

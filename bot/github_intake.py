@@ -27,5 +27,5 @@ def new_delivery(
         lock=lock,
         coalesce_key=lock if coalesces else None,
         payload=storable(payload, keep_text),
-        delay=edit_delay if coalesces and action == "edited" else 0.0,
+        delay=edit_delay if coalesces and (action == "edited" or event_name == "issue_comment") else 0.0,
     )

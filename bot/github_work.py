@@ -13,9 +13,10 @@ from bot.db.deliveries import StoredDelivery
 from bot.db.store import PostgresStore
 from bot.github import sweep
 from bot.github.app import App
-from bot.github.errors import TryAgain
+from bot.github.errors import GitHubError, Outage, TryAgain
 from bot.github.handler import process
 from bot.github.ports import Delivery, GitHubApp, Ports
+from bot.github.script_links import ScriptLinks
 from bot.github_intake import new_delivery
 from bot.jobs.retry import TryLater
 from bot.jobs.runner import Ended, Handler
@@ -44,13 +45,23 @@ def work_of(
 ) -> Work:
     """The work over that GitHub (None: no credentials) and core; `local` asks no second reader, where `source` does."""
     core = NamedCore(source, load_taxonomy(), local)
-    ports = Ports(app=app, store=PostgresStore(service.threads), clock=SystemClock(), core=core)
+    ports = Ports(
+        app=app,
+        store=PostgresStore(service.threads),
+        clock=SystemClock(),
+        core=core,
+        script_link=ScriptLinks.of(service.settings).link,
+    )
 
     async def sweep_chore() -> None:
         await _sweep(service, ports)
 
     async def reactions_chore() -> None:
-        disliked = await asyncio.to_thread(lambda: list(sweep.disliked_comments(ports, REACTION_WINDOW)))
+        try:
+            disliked = await asyncio.to_thread(lambda: list(sweep.disliked_comments(ports, REACTION_WINDOW)))
+        except GitHubError as error:
+            log.warning("reactions put off", status=error.status)
+            return
         await _accept(service, disliked)
         log.info("reactions read", disliked=len(disliked))
 
@@ -68,7 +79,7 @@ def github_handler(ports: Ports) -> Handler:
         try:
             outcome = process(call, ports)
         except TryAgain as error:
-            raise TryLater("GitHub", error.after) from error
+            raise TryLater("GitHub", error.after, growing=isinstance(error, Outage)) from error
         return Ended(outcome.kind, outcome.reason, outcome.detail)
 
     return handle
@@ -79,11 +90,12 @@ async def _sweep(service: Service, ports: Ports) -> None:
         return
     try:
         lost = await asyncio.to_thread(lambda: list(sweep.lost_deliveries(ports, SWEEP_WINDOW)))
+        await _accept(service, lost)
         missed = await asyncio.to_thread(lambda: list(sweep.untriaged_issues(ports, SWEEP_WINDOW)))
-    except TryAgain as error:
-        log.info("sweep put off", after=round(error.after))
+    except GitHubError as error:
+        log.warning("sweep put off", status=error.status)
         return
-    await _accept(service, [*lost, *missed])
+    await _accept(service, missed)
     log.info("swept", lost=len(lost), missed=len(missed))
 
 

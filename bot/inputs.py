@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 from urllib.parse import urlsplit
 
 from bot.pasted import pasted_report
+from bot.raw_input import decode, printable, read_bytes
 from knowledge.errors import InputError
 from knowledge.report import Report
 
-MAX_BYTES = 8_000_000
-"""Read of one report; of a longer one the first three quarters of this and its end."""
 MAX_BATCH_LINE = 64_000_000
-_TAIL = MAX_BYTES // 4
-_CONTROL_SHARE = 0.02
+_BATCHES = (".jsonl", ".ndjson")
+_LOGS = (".log", ".out", ".err", ".txt")
+_LOGGED = frozenset(("msg", "message", "log", "event", "level", "levelname", "severity"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,28 +33,79 @@ def read_input(path: str) -> Report:
 
     Raises InputError for what cannot be read, is empty, binary, or JSON that is no issue.
     """
-    raw, notes = _read_bytes(path)
-    name = "-" if path == "-" else Path(path).name
-    text, encoding_notes = _decode(raw, name)
-    notes += encoding_notes
+    raw, gap = read_bytes(path)
+    name = "-" if path == "-" else printable(Path(path).name)
+    text, notes = decode(raw, name)
+    if gap is not None:
+        notes.insert(0, gap.note)
     if not text.strip():
         raise InputError(
             f"{_shown(path)} is empty.", "Give the report's text: what was run and what it printed."
         )
+    report = _report(path, name, text, tuple(notes))
+    return replace(report, gap=(gap.after, gap.lines)) if gap is not None else report
+
+
+def _report(path: str, name: str, text: str, notes: tuple[str, ...]) -> Report:
     suffix = Path(path).suffix.lower()
-    if suffix == ".json" or (path == "-" and text.lstrip().startswith("{")):
-        return _from_json(text, name, tuple(notes))
+    json_expected = suffix in (".json", *_BATCHES) or (path == "-" and text.lstrip().startswith("{"))
+    if json_expected and not is_json_log(text):
+        return _from_json(text, name, notes)
+    if json_expected or suffix in (".log", ".out", ".err"):
+        return Report(name, "", text, is_log=True, notes=notes)
     if suffix in (".md", ".markdown") or "\n```" in text or text.startswith("# "):
         title, body = _split_title(text)
-        return Report(name, title, body, notes=tuple(notes))
-    if suffix in (".log", ".out", ".err"):
-        return Report(name, "", text, is_log=True, notes=tuple(notes))
-    return pasted_report(name, text, tuple(notes))
+        return Report(name, title, body, notes=notes)
+    return pasted_report(name, text, notes)
+
+
+def read_together(paths: Sequence[str]) -> Report:
+    """Read several logs of one job, or those in a folder, as one report.
+
+    A file's name tells whose log it is (rank3.log, node-1.out). Raises InputError as `read_input` does.
+    """
+    files = [file for path in paths for file in _logs_of(path)]
+    reports = [read_input(file) for file in files]
+    body = "\n".join(
+        f"==> {Path(file).name} <==\n{report.body}" for file, report in zip(files, reports, strict=True)
+    )
+    names = ", ".join(Path(file).name for file in files)
+    note = f"{len(files)} files were read as one log, its lines numbered throughout: {names}"
+    notes = (note, *(note for report in reports for note in report.notes))
+    return Report(f"{Path(files[0]).name} and {len(files) - 1} more", "", body, is_log=True, notes=notes)
+
+
+def _logs_of(path: str) -> list[str]:
+    if not Path(path).is_dir():
+        return [path]
+    found = sorted(file for file in Path(path).iterdir() if file.suffix.lower() in _LOGS and file.is_file())
+    if not found:
+        raise InputError(f"{path} holds no log.", f"Name files that end in {', '.join(_LOGS)}.")
+    return [str(file) for file in found]
 
 
 def is_batch(path: str) -> bool:
-    """Whether the path names a batch: one JSON record a line."""
-    return path.lower().endswith((".jsonl", ".ndjson"))
+    """Whether the path names a batch: one JSON record a line, and no log of JSON lines."""
+    if not path.lower().endswith(_BATCHES):
+        return False
+    try:
+        with Path(path).open("rb") as file:
+            return not is_json_log(file.readline(MAX_BATCH_LINE).decode("utf-8-sig", "replace"))
+    except OSError:
+        return True
+
+
+def is_json_log(text: str) -> bool:
+    """Whether a program printed it: lines of JSON with a message, or a dictionary and more lines after it."""
+    first, _, rest = text.lstrip().partition("\n")
+    try:
+        row = json.loads(first)
+    except ValueError:
+        # {'lr': 0.1} as Python prints it; a damaged issue begins with {"
+        return first.startswith("{'") or (first.rstrip().endswith("}") and bool(rest.strip()))
+    if not isinstance(row, dict) or {"title", "body", "issue"} & row.keys():
+        return False
+    return bool(_LOGGED & row.keys()) or bool(rest.strip())
 
 
 def read_batch(path: str) -> Iterator[Report | BadRecord]:
@@ -71,7 +121,7 @@ def read_batch(path: str) -> Iterator[Report | BadRecord]:
                 if line.strip():
                     yield _record(line, number)
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}.", "Check the path.") from error
+        raise InputError(f"{printable(path)} cannot be read: {error.strerror}.", "Check the path.") from error
 
 
 def count_lines(path: str) -> int:
@@ -87,68 +137,12 @@ def _record(line: bytes, number: int) -> Report | BadRecord:
         return BadRecord(f"line {number}", f"line {number} is no JSON: {error}")
     if not isinstance(row, dict) or not ("body" in row or "title" in row):
         return BadRecord(f"line {number}", f'line {number} is no record {{"id", "title", "body"}}')
-    id = str(row.get("id") or f"line {number}")
+    id = printable(str(row.get("id") or f"line {number}"))
     return Report(id, _text(row.get("title")), _text(row.get("body")))
 
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else json.dumps(value)
-
-
-def _read_bytes(path: str) -> tuple[bytes, list[str]]:
-    try:
-        if path == "-":
-            return _bounded(sys.stdin.buffer, None)
-        with Path(path).open("rb") as file:
-            return _bounded(file, Path(path).stat().st_size)
-    except IsADirectoryError as error:
-        raise InputError(f"{path} is a folder.", "Name the files in it, or a .jsonl batch.") from error
-    except OSError as error:
-        raise InputError(
-            f"{path} cannot be read: {error.strerror}.", "Check the path; - reads standard input."
-        ) from error
-
-
-def _bounded(file: BinaryIO, size: int | None) -> tuple[bytes, list[str]]:
-    head = file.read(MAX_BYTES + 1)
-    if len(head) <= MAX_BYTES:
-        return head, []
-    if size is not None:
-        file.seek(size - _TAIL)
-        tail = file.read(_TAIL)
-    else:
-        tail, size = _drain(file, head)
-    kept = f"the first {(MAX_BYTES - _TAIL) // 10**6} MB and the last {_TAIL // 10**6} MB"
-    note = f"only {kept} of {size // 10**6} MB were read"
-    return head[: MAX_BYTES - _TAIL] + b"\n" + tail, [note]
-
-
-def _drain(file: BinaryIO, head: bytes) -> tuple[bytes, int]:
-    """The end of a stream that cannot seek, and its length."""
-    size, tail = len(head), head[-_TAIL:]
-    while block := file.read(1 << 20):
-        size += len(block)
-        tail = (tail + block)[-_TAIL:]
-    return tail, size
-
-
-def _decode(raw: bytes, name: str) -> tuple[str, list[str]]:
-    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return raw.decode("utf-16", "replace"), []
-    if b"\0" in raw[:4096] or _looks_binary(raw):
-        raise InputError(f"{name} is binary, not text.", "Give the log or report as plain text (UTF-8).")
-    try:
-        return raw.decode("utf-8-sig"), []
-    except UnicodeDecodeError:
-        text = raw.decode("utf-8", "replace")
-        broken = text.count("\ufffd")
-        return text, [f"{broken} byte sequences were not UTF-8 and were replaced"]
-
-
-def _looks_binary(raw: bytes) -> bool:
-    sample = raw[:65536]
-    control = sum(sample.count(bytes([code])) for code in range(32) if code not in (7, 8, 9, 10, 12, 13, 27))
-    return len(sample) > 32 and control / len(sample) > _CONTROL_SHARE
 
 
 def _from_json(text: str, name: str, notes: tuple[str, ...]) -> Report:
@@ -168,7 +162,7 @@ def _from_json(text: str, name: str, notes: tuple[str, ...]) -> Report:
     body = value.get("body")
     if not isinstance(body, str | None):
         raise InputError(f"{name}: the issue's body is no text.", 'Give "body" as a string or null.')
-    return Report(_issue_id(value) or name, value["title"], body or "", notes=notes)
+    return Report(printable(_issue_id(value) or name), value["title"], body or "", notes=notes)
 
 
 def _issue_id(issue: dict[str, Any]) -> str | None:
@@ -194,4 +188,4 @@ def _split_title(text: str) -> tuple[str, str]:
 
 
 def _shown(path: str) -> str:
-    return "Standard input" if path == "-" else path
+    return "Standard input" if path == "-" else printable(path)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import time
 from typing import TextIO
 
 import structlog
@@ -26,6 +27,8 @@ _NOISY = (
     "markdown_it",
 )
 """Libraries whose information lines name addresses, arguments or payloads, or tell of every step they take."""
+
+_SELDOM_SECONDS = 10.0
 
 
 def configure_logs(level: str = "INFO", stream: TextIO = sys.stderr) -> None:
@@ -49,8 +52,25 @@ def configure_logs(level: str = "INFO", stream: TextIO = sys.stderr) -> None:
     root.setLevel(level)
     # It warns of each retry, with the address; what comes of them is logged by the delivery.
     logging.getLogger("urllib3").setLevel(logging.ERROR)
+    logging.getLogger("asyncio").filters[:] = [_Seldom()]
     for name in _NOISY:
         logging.getLogger(name).setLevel(max(logging.WARNING, logging.getLevelNamesMapping()[level]))
+
+
+class _Seldom(logging.Filter):
+    """Lets each text pass once in ten seconds: asyncio repeats itself thousands of times when no file is left."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._last: dict[str, float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        now = time.monotonic()
+        text = str(record.msg).split("\n", 1)[0][:40]
+        if now - self._last.get(text, float("-inf")) < _SELDOM_SECONDS:
+            return False
+        self._last = {text: now} if len(self._last) > 100 else {**self._last, text: now}
+        return True
 
 
 def _formatter(terminal: bool) -> logging.Formatter:

@@ -24,8 +24,9 @@ def with_deliveries(use: Callable[[Deliveries], Result]) -> Result:
 
 def all_corrections() -> list[GivenLabels]:
     """Everything that people corrected, oldest first."""
-    with migrated_database(load_settings()) as url, sync_pool(url, 1) as pool:
-        return GivenTables(pool).every()
+    settings = load_settings()
+    with migrated_database(settings) as url, sync_pool(url, 1) as pool:
+        return GivenTables(pool, settings.github_web_url).every()
 
 
 def retry_dead(delivery_id: str | None) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re2
 
 from knowledge.evidence.lines import Kind
-from knowledge.evidence.ranks import split_rank
+from knowledge.evidence.prefixes import split_prefix
 from knowledge.evidence.shape import shape_of
 from knowledge.readback import without_results
 from knowledge.report import Report
@@ -36,7 +36,7 @@ def pasted_report(name: str, text: str, notes: tuple[str, ...] = ()) -> Report:
 
 def _is_sentence(line: str) -> bool:
     """Whether a person wrote the line; one of a form ("GPU: A100") says no more than what it is asked."""
-    words, (rank, _) = len(_WORDS.findall(line)), split_rank(line)
+    words, rank = len(_WORDS.findall(line)), split_prefix(line, in_log=False).rank
     if len(line) > LONGEST_TITLE or rank is not None or words < FEWEST_WORDS:
         return False
     kind = shape_of(line, fenced=False)

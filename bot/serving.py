@@ -15,8 +15,9 @@ import uvicorn
 from bot.db.connect import migrated_database
 from bot.jobs.worker import WorkerOptions
 from bot.service import Service, Work, open_service, work
-from bot.settings import Settings
+from bot.settings import Settings, unknown_variables
 from bot.web.app import make_app
+from bot.web.connections import Connection, backlog
 from bot.web.surfaces import surfaces
 from bot.worker_process import WorkerProcess
 
@@ -53,6 +54,8 @@ async def _serve(settings: Settings, url: str, host: str, port: int, factory: st
             app,
             host=host,
             port=port,
+            http=Connection,
+            backlog=backlog(),
             log_config=None,
             access_log=False,
             server_header=False,
@@ -64,7 +67,17 @@ async def _serve(settings: Settings, url: str, host: str, port: int, factory: st
         # What is loaded by now stays; looking through it again and again would hold up webhooks.
         gc.collect()
         gc.freeze()
-        log.info("serving", host=host, port=port, worker=worker is not None)
+        log.info(
+            "serving",
+            host=host,
+            port=port,
+            worker=worker is not None,
+            page=f"{settings.public_url.rstrip('/')}/",
+            mode="shadow" if settings.missing_github_app else "live",
+            missing=settings.missing_github,
+        )
+        for name in unknown_variables():
+            log.warning("this variable is no setting and has no effect", variable=name)
         await uvicorn.Server(config).serve()
 
 

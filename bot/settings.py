@@ -5,6 +5,7 @@ docs/operating.md lists them all; tests/bot/service/test_operating.py keeps that
 
 from __future__ import annotations
 
+import os
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, Self
@@ -173,6 +174,12 @@ class Settings(BaseSettings):
             )
         return self
 
+    @property
+    def github_web_url(self) -> str:
+        """Where people read issues: the host of the API's root, github.com for api.github.com."""
+        root = self.github_api_url.rstrip("/").removesuffix("/api/v3")
+        return "https://github.com" if root == "https://api.github.com" else root
+
     @cached_property
     def webhook_secrets(self) -> tuple[bytes, ...]:
         """The GitHub webhook secrets, in order, without blanks; empty = none configured."""
@@ -231,6 +238,14 @@ def _is_private_key(text: str) -> bool:
         # TypeError: it is locked by a pass phrase, which GitHub's are not.
         return False
     return True
+
+
+def unknown_variables() -> list[str]:
+    """Names of set variables that begin like ours and are none: a misspelt setting has no effect."""
+    known = {PREFIX + name.upper() for name in Settings.model_fields}
+    return sorted(
+        name for name in os.environ if name.upper().startswith(PREFIX) and name.upper() not in known
+    )
 
 
 def load_settings() -> Settings:

@@ -33,8 +33,18 @@ START_TIMEOUT = 900.0
 """Seconds a process may take to load the core; the first one of all builds its index."""
 
 
+_PASSED_ON = frozenset(
+    {"PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", "VIRTUAL_ENV", "LD_LIBRARY_PATH"}
+    | {"DISTRIAGE_DATA_DIR", "DISTRIAGE_MODEL_DIR", "DISTRIAGE_LOG_LEVEL"}
+)
+
+
 class CoreFailed(DistriageError):
     """The core raised, crashed or hung over a report; says where, without text of the report."""
+
+
+class CoreDown(CoreFailed):
+    """The process did not load the core, or was ended before it had: no fault of the report's."""
 
 
 CoreState = Literal["loading", "ready", "failed"]
@@ -48,13 +58,29 @@ class CanTriage(Protocol):
         """The triage of one report."""
 
 
-class TriagePool:
-    """`size` processes that load while others go on; `factory` ("module:function") makes the core in them."""
+def environment(also: tuple[str, ...] = ()) -> dict[str, str]:
+    """What a process that parses strangers' text gets to see: what it needs to run, and no secret.
 
-    def __init__(self, factory: str, size: int = 1, timeout: float = TIMEOUT) -> None:
+    `also`: beginnings of further names that the work of this one needs.
+    """
+    begins = ("LC_", "PYTHON", "OMP_", "XDG_", *also)
+    return {
+        name: value for name, value in os.environ.items() if name in _PASSED_ON or name.startswith(begins)
+    }
+
+
+class TriagePool:
+    """`size` processes that load while others go on; `factory` ("module:function") makes the core in them.
+
+    They see the variables of `environment(also)`.
+    """
+
+    def __init__(
+        self, factory: str, size: int = 1, timeout: float = TIMEOUT, also: tuple[str, ...] = ()
+    ) -> None:
         self._closed = False
         self._free: queue.LifoQueue[_Child] = queue.LifoQueue()
-        self._children = [_Child(factory, timeout) for _ in range(size)]
+        self._children = [_Child(factory, timeout, also) for _ in range(size)]
         for child in self._children:
             child.start()
             self._free.put(child)
@@ -63,7 +89,7 @@ class TriagePool:
         """The triage of one report; waits for a free process. Raises `CoreFailed`."""
         with self._one() as child:
             if self._closed:
-                raise CoreFailed("the triage processes have been ended")
+                raise CoreDown("the triage processes have been ended")
             return child.triage(report)
 
     def state(self) -> CoreState:
@@ -87,8 +113,9 @@ class TriagePool:
 
 
 class _Child:
-    def __init__(self, factory: str, timeout: float) -> None:
+    def __init__(self, factory: str, timeout: float, also: tuple[str, ...]) -> None:
         self._factory = factory
+        self._also = also
         self._timeout = timeout
         self._process: subprocess.Popen[bytes] | None = None
         self._loader = threading.Thread()
@@ -111,6 +138,7 @@ class _Child:
             [sys.executable, "-m", "bot.triage_process", self._factory],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            env=environment(self._also),
         )
         self._loader = threading.Thread(target=self._load, args=[self._process], daemon=True)
         self._loader.start()
@@ -127,7 +155,10 @@ class _Child:
 
     def _answer(self, line: bytes) -> bytes:
         process = self._process
-        answer = self._within(process, self._timeout, line) if process is not None and self._loaded else b""
+        if process is None or not self._loaded:
+            self.close()
+            raise CoreDown("the triage process did not load")
+        answer = self._within(process, self._timeout, line)
         if not answer:
             self.close()
             raise CoreFailed("the triage process died or hung")

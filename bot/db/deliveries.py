@@ -18,6 +18,14 @@ from bot.db.connect import SyncPool
 State = Literal["queued", "done", "superseded", "dead"]
 
 
+def subject_of(payload: dict[str, Any]) -> str:
+    """What a delivery is about: "owner/name#12", or the repository alone; "" where its payload does not say."""
+    repository, issue = payload.get("repository"), payload.get("issue")
+    name = repository.get("full_name") if isinstance(repository, dict) else None
+    number = issue.get("number") if isinstance(issue, dict) else None
+    return f"{name or ''}{f'#{number}' if number is not None else ''}"
+
+
 @dataclass(frozen=True, slots=True)
 class StoredDelivery:
     """A row of the table; `attempts` counts the runs so far, the present one included."""
@@ -37,11 +45,18 @@ class StoredDelivery:
     finished_at: datetime | None
     detail: list[str] = field(default_factory=list)
     """Rules of the gate that a refused write broke."""
+    waits: int = 0
+    """How often it was put off for no fault of its own."""
+
+    @property
+    def subject(self) -> str:
+        """See `subject_of`."""
+        return subject_of(self.payload)
 
 
 _COLUMNS = (
     "id, source, event, action, lock, payload, state, attempts,"
-    " outcome, reason, error, received_at, finished_at, detail"
+    " outcome, reason, error, received_at, finished_at, detail, waits"
 )
 
 
@@ -51,6 +66,14 @@ class Deliveries:
     def __init__(self, pool: SyncPool) -> None:
         self._pool = pool
 
+    def lock(self, delivery_id: str) -> str | None:
+        """The name under which its issue's work excludes one another; None when it is unknown or has ended."""
+        with self._pool.connection() as connection:
+            row = connection.execute(
+                "SELECT lock FROM deliveries WHERE id = %s AND state = 'queued'", (delivery_id,)
+            ).fetchone()
+        return str(row[0]) if row else None
+
     def begin(self, delivery_id: str) -> StoredDelivery | None:
         """Count a run and return the delivery; None when it is unknown or has ended."""
         return self._one(
@@ -59,9 +82,12 @@ class Deliveries:
             delivery_id,
         )
 
-    def take_back(self, delivery_id: str) -> None:
-        """Uncount a run that ended for no fault of the delivery's (rate limit, shutdown)."""
-        self._run("UPDATE deliveries SET attempts = attempts - 1 WHERE id = %s AND attempts > 0", delivery_id)
+    def put_off(self, delivery_id: str) -> None:
+        """Count a run that ended for no fault of the delivery's (rate limit, outage) as a wait, not an attempt."""
+        self._run(
+            "UPDATE deliveries SET attempts = attempts - 1, waits = waits + 1 WHERE id = %s AND attempts > 0",
+            delivery_id,
+        )
 
     def supersede(self, delivery_id: str) -> bool:
         """End it if a newer one that replaces it waits; that one has a job of its own."""

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from bot.db.clean import clean_json, clean_text
 from bot.db.issue_columns import Table, issue_of, issue_values
-from bot.github.records import Correction, Dismissal, IssueRef, Noise
+from bot.github.records import Correction, Dismissal, IssueRef, Noise, PastedResult
 
 
 class FeedbackTables(Table):
@@ -47,28 +47,37 @@ class FeedbackTables(Table):
             for row in rows
         ]
 
-    def save_result(self, issue: IssueRef, comment_id: int, by: str, text: str, at: datetime) -> None:
+    def save_result(self, issue: IssueRef, result: PastedResult, at: datetime) -> None:
         """See the protocol."""
         self._put(
             "diagnostics_results",
             {
-                "comment_id": comment_id,
+                "comment_id": result.comment_id,
                 "repo_id": issue.repo.id,
                 "number": issue.number,
-                "by_login": clean_text(by),
-                "text": clean_text(text),
+                "by_login": clean_text(result.by),
+                "by_maintainer": result.by_maintainer,
+                "text": clean_text(result.text),
                 "at": at,
             },
             key=("comment_id",),
         )
 
-    def results(self, issue: IssueRef) -> list[str]:
+    def results(self, issue: IssueRef, newest: int) -> list[PastedResult]:
         """See the protocol."""
         rows = self._rows(
-            "SELECT text FROM diagnostics_results WHERE repo_id = %s AND number = %s ORDER BY at, comment_id",
-            (issue.repo.id, issue.number),
+            "SELECT * FROM diagnostics_results WHERE repo_id = %s AND number = %s"
+            " ORDER BY at DESC, comment_id DESC LIMIT %s",
+            (issue.repo.id, issue.number, newest),
         )
-        return [row["text"] for row in rows]
+        return [
+            PastedResult(row["comment_id"], row["by_login"], row["by_maintainer"], row["text"])
+            for row in rows
+        ]
+
+    def forget_result(self, comment_id: int) -> None:
+        """See the protocol."""
+        self._run("DELETE FROM diagnostics_results WHERE comment_id = %s", (comment_id,))
 
     def command_done(self, comment_id: int, digest: str) -> bool:
         """See the protocol."""
@@ -85,15 +94,18 @@ class FeedbackTables(Table):
             "repo_id": dismissal.issue.repo.id,
             "number": dismissal.issue.number,
             "by_login": clean_text(dismissal.by),
+            "by_maintainer": dismissal.by_maintainer,
             "how": dismissal.how,
             "at": dismissal.at,
         }
-        self._put("dismissals", row, key=("repo_id", "number"), keep=("by_login", "how", "at"))
+        first = ("by_login", "by_maintainer", "how", "at")
+        self._put("dismissals", row, key=("repo_id", "number"), keep=first)
 
     def noise(self, repo_id: int, last: int) -> Noise:
         """See the protocol."""
         row = self._row(
-            "SELECT count(*) AS posted, count(dismissals.number) AS dismissed FROM ("
+            "SELECT count(*) AS posted, count(*) FILTER (WHERE by_maintainer)"
+            "  + count(DISTINCT by_login) FILTER (WHERE NOT by_maintainer) AS dismissed FROM ("
             "  SELECT repo_id, number FROM comment_notes WHERE repo_id = %(repo)s AND comment_id IS NOT NULL"
             "  AND first_noted >= coalesce("
             "    (SELECT at FROM repo_switches WHERE repo_id = %(repo)s AND is_on), '-infinity')"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from bot.db.connect import SyncPool
 from bot.db.issue_columns import Row, Table
 from knowledge.triage import CaseLabels
 
@@ -61,7 +62,11 @@ class GivenLabels:
 
 
 class GivenTables(Table):
-    """Reads all corrections."""
+    """Reads all corrections; `github` is where people read issues."""
+
+    def __init__(self, pool: SyncPool, github: str = "https://github.com") -> None:
+        super().__init__(pool)
+        self._github = github
 
     def slack(self, limit: int | None = None) -> list[GivenLabels]:
         """Those given in Slack, newest first."""
@@ -69,7 +74,7 @@ class GivenTables(Table):
 
     def every(self) -> list[GivenLabels]:
         """All of them, oldest first."""
-        github = [_of_github(row) for row in self._rows(_GITHUB, ())]
+        github = [_of_github(row, self._github) for row in self._rows(_GITHUB, ())]
         return sorted([*github, *self.slack()], key=lambda given: (given.at, given.name))
 
 
@@ -77,9 +82,9 @@ def _of_slack(row: Row) -> GivenLabels:
     return _given(row, f"slack:{row['triage_id']}", "")
 
 
-def _of_github(row: Row) -> GivenLabels:
+def _of_github(row: Row, github: str) -> GivenLabels:
     name = f"{row['repo_name']}#{row['number']}"
-    return _given(row, name, f"https://github.com/{row['repo_name']}/issues/{row['number']}")
+    return _given(row, name, f"{github}/{row['repo_name']}/issues/{row['number']}")
 
 
 def _given(row: Row, name: str, url: str) -> GivenLabels:

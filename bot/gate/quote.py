@@ -9,7 +9,7 @@ from __future__ import annotations
 import re2
 
 from bot.gate.hazards import hazards, unseen
-from knowledge.redact import redact
+from knowledge.redaction import redact, without_escapes
 
 _RUNS = re2.compile("`+")
 _PLAIN = re2.compile(r"^[\pL\pN.,;:'\"()/%+=?’…–—-]+$")
@@ -19,10 +19,11 @@ _CODE_WORD = re2.compile(r"`[^`]+`|[^\s`]+|`")
 
 
 def clean(text: str) -> str:
-    """The text with line ends made "\\n", invisible characters dropped, tabs as four blanks, then redacted.
+    """The text redacted, line ends as "\\n", tabs as four blanks, escape sequences and invisible characters dropped.
 
-    In this order: a secret with a zero-width character in it would be whole again once that is dropped.
+    Redacted last: a secret with a zero-width character in it would be whole again once that is dropped.
     """
+    text = without_escapes(text)
     for end in ("\r\n", "\r", "\u2028", "\u2029", "\x85", "\v", "\f"):
         text = text.replace(end, "\n")
     text = text.replace("\t", "    ")

@@ -6,14 +6,18 @@ https://docs.github.com/rest/apps/apps and https://docs.github.com/rest/apps/web
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cached_property, partial
 
 from github import Auth, GithubIntegration
 from github.Requester import Requester
 
-from bot.github.calls import Caller, read_retries
+from bot.github.calls import Caller
 from bot.github.client import InstallationGitHub
+from bot.github.connection import install, read_retries
+from bot.github.pause import Pause
 from bot.github.ports import FailedDelivery, GitHub, GitHubApp
 from bot.github.records import InstallationNote
 
@@ -23,7 +27,8 @@ _PER_SWEEP = 200
 class App(GitHubApp):
     """The GitHub App `app_id`; `private_key` is PEM text, `api_url` the root of the REST API.
 
-    `seconds_between_writes` is kept by each thread for itself, besides the shared budget in the store.
+    `seconds_between_writes` is kept by each thread for itself, besides the shared budget in the store. `clock`
+    (seconds) times the pauses after rate limits.
     """
 
     def __init__(
@@ -33,12 +38,15 @@ class App(GitHubApp):
         api_url: str = "https://api.github.com",
         seconds_between_writes: float = 1.0,
         timeout: int = 15,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        install()
         self._auth = Auth.AppAuth(app_id, private_key)
         self._api_url = api_url.rstrip("/")
         self._pause = seconds_between_writes
         self._timeout = timeout
-        self._caller = Caller(lambda: self._integration().requester)
+        self._clock = clock
+        self._caller = Caller(lambda: self._integration().requester, self._api_url, Pause(clock))
         self._lock = threading.Lock()
         self._installations: dict[int, InstallationGitHub] = {}
 
@@ -57,7 +65,8 @@ class App(GitHubApp):
         login = self.login
         with self._lock:
             if installation_id not in self._installations:
-                caller = Caller(partial(self._for_installation, installation_id))
+                make = partial(self._for_installation, installation_id)
+                caller = Caller(make, self._api_url, Pause(self._clock))
                 self._installations[installation_id] = InstallationGitHub(caller, login)
             return self._installations[installation_id]
 

@@ -16,63 +16,100 @@ from typing import Any
 import requests
 from github.GithubException import GithubException
 from github.Requester import Requester
-from urllib3.util import Retry
 
+from bot.github import redirects
 from bot.github.client_errors import meaning, no_answer
-from bot.github.errors import GitHubError
+from bot.github.errors import GitHubError, Gone
+from bot.github.pause import Pause
+from bot.github.redirects import RepoPath
 
 _MAX_PAGES = 30
-
-
-def read_retries() -> Retry:
-    """Two more tries for a GET that met a server error or a dropped connection, a moment apart."""
-    return Retry(
-        total=2,
-        status_forcelist=(500, 502, 503, 504),
-        allowed_methods=frozenset({"GET"}),
-        backoff_factor=0.2,
-        respect_retry_after_header=False,
-        raise_on_status=False,
-    )
+Path = str | RepoPath
+Answer = tuple[int, dict[str, str], Any]
 
 
 class Caller:
-    """JSON calls over PyGithub's requester, with our errors.
+    """JSON calls over PyGithub's requester, with our errors; `api_url` is the root that paths hang on.
 
-    A requester is not made for several threads at once, so each thread makes its own with `make`.
+    A requester is not made for several threads at once, so each thread makes its own with `make`. The pause after
+    a rate limit is one for all threads.
     """
 
-    def __init__(self, make: Callable[[], Requester]) -> None:
+    def __init__(self, make: Callable[[], Requester], api_url: str, pause: Pause | None = None) -> None:
         self._make = make
+        self._api_url = api_url
+        self._pause = pause or Pause()
         self._local = threading.local()
 
-    def call(self, verb: str, path: str, input_: Any = None, **params: Any) -> Any:
+    def call(self, verb: str, path: Path, input_: Any = None, **params: Any) -> Any:
         """The parsed answer of a call; raises the errors of bot/github/errors.py."""
         return self.answer(verb, path, input_, params)[2]
 
     def answer(
         self,
         verb: str,
-        path: str,
+        path: Path,
         input_: Any = None,
         params: dict[str, Any] | None = None,
         headers: dict[str, str] | None = None,
-    ) -> tuple[int, dict[str, str], Any]:
-        """Status, headers in lower case and parsed body, for statuses below 400."""
+    ) -> Answer:
+        """Status, headers in lower case and parsed body, for 2xx and 304; a renamed repository is followed."""
+        place = str(path)
+        for _ in range(redirects.MOST):
+            status, got, data = self._authorized(verb, place, input_, params, headers)
+            if status < 300 or status == 304:
+                return status, got, data
+            if status not in redirects.STATUSES:
+                break
+            place = redirects.target(status, got, self._api_url)
+            if isinstance(path, RepoPath):
+                self._same_repository(path, place)
+        raise GitHubError(f"GitHub answered {status}", status)
+
+    def _same_repository(self, path: RepoPath, there: str) -> None:
+        named = redirects.repository_of(path, there)
+        found = named if isinstance(named, int) else self.call("GET", named).get("id")
+        if found != path.repo.id:
+            raise Gone("moved to another repository", 301)
+
+    def _authorized(self, *call: Any) -> Answer:
+        """Once more with a fresh token when the one kept is refused: tokens can be revoked before they expire."""
+        kept = getattr(self._local, "requester", None)
         try:
-            status, got, text = self._requester().requestJson(verb, path, params, headers or {}, input_)
+            return self._ask(*call)
+        except GitHubError as error:
+            self._local.requester = None if error.status == 401 else getattr(self._local, "requester", None)
+            if error.status != 401 or kept is None:
+                raise
+        return self._ask(*call)
+
+    def _ask(
+        self,
+        verb: str,
+        path: str,
+        input_: Any,
+        params: dict[str, Any] | None,
+        headers: dict[str, str] | None,
+    ) -> Answer:
+        self._pause.check()
+        try:
+            status, got, text = self._requester().requestJson(verb, path, params, dict(headers or {}), input_)
         except GithubException as error:
             # Raised while fetching an installation's token.
-            raise _meaning(error) from error
+            raise self._noted(_meaning(error)) from error
         except requests.RequestException as error:
             raise no_answer(type(error).__name__) from error
         data = _json(text)
         if status >= 400:
             message = str(data.get("message", "")) if isinstance(data, dict) else ""
-            raise meaning(status, got, message, time.time())
+            raise self._noted(meaning(status, got, message, time.time()))
         return status, got, data
 
-    def pages(self, path: str, **params: Any) -> Iterator[Any]:
+    def _noted(self, error: GitHubError) -> GitHubError:
+        self._pause.learn(error)
+        return error
+
+    def pages(self, path: Path, **params: Any) -> Iterator[Any]:
         """The items of a list, over at most 30 pages of 100."""
         for page in range(1, _MAX_PAGES + 1):
             _, headers, data = self.answer("GET", path, None, {**params, "per_page": 100, "page": page})

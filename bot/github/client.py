@@ -15,8 +15,10 @@ from bot.github.errors import GitHubError, Gone
 from bot.github.payload import sound
 from bot.github.ports import Comment, File, GitHub, Issue, LabelEvent, Permission, Reaction
 from bot.github.records import IssueRef, RepoRef
+from bot.github.redirects import RepoPath
 
 _FILE_BYTES = 65_536
+_PAGE = 100
 _NEW_LABEL_COLOUR = "ededed"
 
 
@@ -26,6 +28,8 @@ class InstallationGitHub(GitHub):
     def __init__(self, caller: Caller, login: str) -> None:
         self._caller = caller
         self._login = login
+        self._seen: dict[int, tuple[str, list[Issue]]] = {}
+        """By repository: the ETag of its newest issues, and those of the last look's window."""
 
     @property
     def login(self) -> str:
@@ -38,7 +42,7 @@ class InstallationGitHub(GitHub):
 
     def comments(self, ref: IssueRef) -> list[Comment]:
         """GET all its comments."""
-        return [_comment(item) for item in self._caller.pages(f"{_issue_path(ref)}/comments")]
+        return [_comment(item) for item in self._caller.pages(_issue_path(ref) / "comments")]
 
     def comment(self, ref: IssueRef, comment_id: int) -> Comment:
         """GET one comment."""
@@ -46,7 +50,7 @@ class InstallationGitHub(GitHub):
 
     def create_comment(self, ref: IssueRef, body: PassedMarkdown) -> Comment:
         """POST a comment."""
-        return _comment(self._caller.call("POST", f"{_issue_path(ref)}/comments", {"body": body}))
+        return _comment(self._caller.call("POST", _issue_path(ref) / "comments", {"body": body}))
 
     def edit_comment(self, ref: IssueRef, comment_id: int, body: PassedMarkdown) -> None:
         """PATCH a comment."""
@@ -54,25 +58,23 @@ class InstallationGitHub(GitHub):
 
     def add_labels(self, ref: IssueRef, labels: list[PassedLabel]) -> None:
         """POST labels; GitHub would create unknown ones, which is why only `PassedLabel`s come here."""
-        self._caller.call("POST", f"{_issue_path(ref)}/labels", {"labels": list(labels)})
+        self._caller.call("POST", _issue_path(ref) / "labels", {"labels": list(labels)})
 
     def remove_label(self, ref: IssueRef, label: PassedLabel) -> None:
         """DELETE a label from the issue."""
         try:
-            self._caller.call("DELETE", f"{_issue_path(ref)}/labels/{quote(label, safe='')}")
+            self._caller.call("DELETE", _issue_path(ref) / f"labels/{quote(label, safe='')}")
         except Gone:
             return
 
     def repo_labels(self, repo: RepoRef) -> frozenset[str]:
         """GET the repository's labels."""
-        return frozenset(str(item["name"]) for item in self._caller.pages(f"{_repo_path(repo)}/labels"))
+        return frozenset(str(item["name"]) for item in self._caller.pages(RepoPath(repo, "/labels")))
 
     def create_label(self, repo: RepoRef, label: PassedLabel) -> None:
         """POST a label of a neutral colour; 422 means that it is there."""
         try:
-            self._caller.call(
-                "POST", f"{_repo_path(repo)}/labels", {"name": label, "color": _NEW_LABEL_COLOUR}
-            )
+            self._caller.call("POST", RepoPath(repo, "/labels"), {"name": label, "color": _NEW_LABEL_COLOUR})
         except GitHubError as error:
             if error.status != 422:
                 raise
@@ -80,7 +82,7 @@ class InstallationGitHub(GitHub):
     def label_events(self, ref: IssueRef) -> list[LabelEvent]:
         """GET the issue's events and keep those about labels."""
         found = []
-        for item in self._caller.pages(f"{_issue_path(ref)}/events"):
+        for item in self._caller.pages(_issue_path(ref) / "events"):
             if item.get("event") in {"labeled", "unlabeled"}:
                 name = str(item["label"]["name"])
                 found.append(LabelEvent(name, item["event"] == "labeled", _login(item.get("actor"))))
@@ -88,16 +90,16 @@ class InstallationGitHub(GitHub):
 
     def react(self, ref: IssueRef, comment_id: int, reaction: Reaction) -> None:
         """POST a reaction; GitHub answers the same one with 200 instead of 201."""
-        self._caller.call("POST", f"{_comment_path(ref, comment_id)}/reactions", {"content": reaction})
+        self._caller.call("POST", _comment_path(ref, comment_id) / "reactions", {"content": reaction})
 
     def reactions(self, ref: IssueRef, comment_id: int) -> list[tuple[str, str]]:
         """GET the reactions to a comment."""
-        path = f"{_comment_path(ref, comment_id)}/reactions"
+        path = _comment_path(ref, comment_id) / "reactions"
         return [(_login(item.get("user")), str(item["content"])) for item in self._caller.pages(path)]
 
     def permission(self, repo: RepoRef, login: str) -> Permission:
         """GET a user's permission; somebody unknown has none."""
-        path = f"{_repo_path(repo)}/collaborators/{quote(login, safe='')}/permission"
+        path = RepoPath(repo, f"/collaborators/{quote(login, safe='')}/permission")
         try:
             found = self._caller.call("GET", path)["permission"]
         except Gone:
@@ -110,25 +112,29 @@ class InstallationGitHub(GitHub):
         headers = {"If-None-Match": etag} if etag else {}
         try:
             status, got, data = self._caller.answer(
-                "GET", f"{_repo_path(repo)}/contents/{quote(path)}", headers=headers
+                "GET", RepoPath(repo, f"/contents/{quote(path)}"), headers=headers
             )
         except Gone:
             return File("absent")
         if status == 304:
             return File("same", None, etag)
         text = file_text(data, _FILE_BYTES)
-        return File("absent") if text is None else File("found", text, got.get("etag"))
+        etag = got.get("etag")
+        return File("unusable", None, etag) if text is None else File("found", text, etag)
 
     def recent_issues(self, repo: RepoRef, since: datetime) -> list[Issue]:
-        """GET open issues, newest first, until they are older."""
-        found = []
-        path = f"{_repo_path(repo)}/issues"
-        for item in self._caller.pages(path, state="open", sort="created", direction="desc"):
-            issue = _issue(item)
-            if issue.created_at < since:
-                break
-            if not issue.is_pull_request:
-                found.append(issue)
+        """GET open issues created since then; a 304 costs nothing of the rate limit and means those of before."""
+        path, query = RepoPath(repo, "/issues"), {"state": "open", "sort": "created", "direction": "desc"}
+        etag, found = self._seen.get(repo.id, ("", []))
+        headers = {"If-None-Match": etag} if etag else {}
+        status, got, items = self._caller.answer("GET", path, None, query | {"per_page": _PAGE}, headers)
+        if status != 304:
+            newest = [_issue(item) for item in items]
+            if len(newest) == _PAGE and newest[-1].created_at >= since:
+                newest = [_issue(item) for item in self._caller.pages(path, **query)]
+            etag, found = got.get("etag", ""), [issue for issue in newest if not issue.is_pull_request]
+        found = [issue for issue in found if issue.created_at >= since]
+        self._seen[repo.id] = (etag, found)
         return found
 
     def repos(self) -> list[RepoRef]:
@@ -137,16 +143,12 @@ class InstallationGitHub(GitHub):
         return [RepoRef(i["id"], i["full_name"]) for i in items if not i.get("archived")]
 
 
-def _repo_path(repo: RepoRef) -> str:
-    return f"/repos/{quote(repo.full_name)}"
+def _issue_path(ref: IssueRef) -> RepoPath:
+    return RepoPath(ref.repo, f"/issues/{ref.number}")
 
 
-def _issue_path(ref: IssueRef) -> str:
-    return f"{_repo_path(ref.repo)}/issues/{ref.number}"
-
-
-def _comment_path(ref: IssueRef, comment_id: int) -> str:
-    return f"{_repo_path(ref.repo)}/issues/comments/{comment_id}"
+def _comment_path(ref: IssueRef, comment_id: int) -> RepoPath:
+    return RepoPath(ref.repo, f"/issues/comments/{comment_id}")
 
 
 def _login(user: Any) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bot.github.errors import Forbidden, GitHubError, Gone, NotAllowed, TryAgain
+from bot.github.errors import Forbidden, GitHubError, Gone, NotAllowed, Outage, TryAgain
 
 _WORDS: tuple[tuple[str, Forbidden], ...] = (
     ("suspended", "suspended"),
@@ -39,13 +39,13 @@ def meaning(status: int, headers: Mapping[str, str], message: str, now: float) -
         why: Forbidden = next((name for word, name in _WORDS if word in text), "forbidden")
         return NotAllowed(f"{what}: {why}", why, status)
     if status >= 500 or status == 408:
-        return TryAgain(what, after=_wait(headers) or _SERVER_WAIT, status=status)
+        return Outage(what, after=_wait(headers) or _SERVER_WAIT, status=status)
     return GitHubError(what, status)
 
 
-def no_answer(kind: str) -> TryAgain:
+def no_answer(kind: str) -> Outage:
     """The error for a connection that failed, was dropped or timed out: the call may have worked."""
-    return TryAgain(f"no answer from GitHub ({kind})", after=_NO_ANSWER_WAIT)
+    return Outage(f"no answer from GitHub ({kind})", after=_NO_ANSWER_WAIT)
 
 
 def _limit_wait(status: int, headers: Mapping[str, str], text: str, now: float) -> float | None:

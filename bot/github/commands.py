@@ -39,6 +39,12 @@ class Malformed:
     reason: str
 
 
+def is_command(body: str) -> bool:
+    """Whether a comment's first line is a command: "/triage", alone or followed by a blank."""
+    first = body.lstrip().split("\n", 1)[0].split()
+    return bool(first) and first[0] == "/triage"
+
+
 def parse_command(body: str, ids: Callable[[AxisName], frozenset[str]]) -> Command | Malformed | None:
     """The command of a comment; None when it is none. Ids are matched without regard to case."""
     first, _, rest = body.lstrip().partition("\n")

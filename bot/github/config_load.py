@@ -18,6 +18,7 @@ from bot.render.comment import render_config_error
 from knowledge.triage import AxisName
 
 _NO_HASH = "0" * 64
+_UNUSABLE = "the file is larger than 64 KiB, or no text file"
 
 
 def load_config(github: GitHub, ports: Ports, repo: RepoRef) -> RepoConfig:
@@ -42,40 +43,51 @@ def cache_after(
     noted = known.noted_error if known else None
     if file.state == "same" and known is not None:
         return known
+    good = known.good_text if known else None
+    if file.state == "unusable":
+        return ConfigCache(file.etag, good, _UNUSABLE, noted)
     if file.text is None:
         return ConfigCache(None, None, None, noted)
     try:
         config = parse_config(file.text, ids)
     except ConfigError as error:
-        return ConfigCache(file.etag, known.good_text if known else None, str(error), noted)
+        return ConfigCache(file.etag, good, str(error), noted)
     return ConfigCache(file.etag, config.model_dump_json(), None, noted)
 
 
 def note_errors(github: GitHub, ports: Ports, ref: IssueRef, config: RepoConfig) -> int:
     """Tell of a broken (or mended) file on the issue that the last good one names; returns writes made.
 
-    The note is claimed before it is written, so that many workers write it once; it never stops a triage.
+    The note is claimed before it is written, so that many workers write it once; where GitHub fails the claim is
+    given back, and a later triage writes it. It never stops a triage.
     """
     known = ports.store.config(ref.repo.id)
-    if known is None or config.report_errors_to is None or not config.comments:
+    if known is None or config.report_errors_to is None or config.mode == "shadow":
         return 0
     if known.error == known.noted_error or not ports.store.claim_config_note(ref.repo.id, known.error):
         return 0
     place = IssueRef(ref.installation_id, ref.repo, config.report_errors_to)
-    draft = render_config_error(known.error, config.language)
-    body = pass_markdown(with_marker("config", _NO_HASH, draft.body), draft.links)
     try:
-        issue = github.issue(place)
-        mine = own_comments(github.comments(place), github.login, "config")
-        if issue.locked or (not mine and known.error is None):
-            return 0
-        spend(ports, ref.installation_id, 1)
-        if mine:
-            github.edit_comment(place, mine[0].id, body)
-        else:
-            github.create_comment(place, body)
-    except (Gone, NotAllowed, TryAgain):
+        return _note(github, ports, place, known.error)
+    except (Gone, NotAllowed):
         return 0
+    except TryAgain:
+        ports.store.claim_config_note(ref.repo.id, known.noted_error)
+        return 0
+
+
+def _note(github: GitHub, ports: Ports, place: IssueRef, error: str | None) -> int:
+    draft = render_config_error(error)
+    body = pass_markdown(with_marker("config", _NO_HASH, draft.body), draft.links)
+    issue = github.issue(place)
+    mine = own_comments(github.comments(place), github.login, "config")
+    if issue.locked or (not mine and error is None):
+        return 0
+    spend(ports, place.installation_id, 1)
+    if mine:
+        github.edit_comment(place, mine[0].id, body)
+    else:
+        github.create_comment(place, body)
     return 1
 
 

@@ -7,10 +7,11 @@ from typing import Literal
 
 import re2
 
+from bot.github.commands import is_command
 from bot.github.ports import Comment, Issue
 from bot.github.records import Noise
 from bot.github.repo_config import Mode, RepoConfig
-from knowledge.triage import Axis, AxisName, Triage
+from knowledge.triage import AXES, Axis, AxisName, Triage
 
 _MAINTAINERS = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})
 _ASKS = re2.compile(
@@ -62,22 +63,36 @@ def claimed(axis: Axis, threshold: float) -> list[str]:
     return [r.id for r in axis.ranking if r.id in axis.answer and r.p >= threshold]
 
 
-def what_to_say(triage: Triage, config: RepoConfig, other_bot_asks: bool) -> Say:
-    """Whether the triage is worth a comment here."""
+def what_to_say(triage: Triage, config: RepoConfig, other_bot_asks: bool, *, asked: bool = False) -> Say:
+    """Whether the triage is worth a comment here. `asked`: a maintainer wants its best answer."""
     t = config.thresholds
     types = claimed(triage.type, t.type)
-    if {"feature", "internal"} & set(types):
-        return Say("nothing", "not_a_report")
-    axes: list[AxisName] = ["symptom", "stage", "cause"]
-    sure = any(claimed(getattr(triage, axis), getattr(t, axis)) for axis in axes)
-    if "fault" in types and sure:
-        return Say("finding", "finding")
-    if "howto" in types and triage.neighbours and "cases" in config.sections:
-        return Say("finding", "howto")
-    asks = triage.missing and config.ask_below_threshold and "missing" in config.sections
-    if asks and types != ["howto"]:
+    if triage.measured:
+        return Say("finding", "diagnostics")
+    if any(getattr(triage, axis).by_people for axis in AXES):
+        return Say("finding", "set_by_people")
+    if triage.scope == "too_little" and "fault" in types and triage.missing and "missing" in config.sections:
+        # Only of a report that shows nothing at all a question is worth an e-mail.
         return Say("nothing", "another_bot_asks") if other_bot_asks else Say("ask", "missing_only")
-    return Say("nothing", "below_threshold")
+    if triage.scope != "ours":
+        return Say("nothing", triage.scope)
+    if any(f.sure for f in triage.findings):
+        return Say("finding", "known_failure")
+    if {"feature", "internal"} & set(types) and not asked:
+        return Say("nothing", "not_a_report")
+    if any(conflict.explains_line is not None for conflict in triage.evidence.conflicts):
+        return Say("finding", "version_conflict")
+    level = "always" if asked else config.comment_on
+    sure: list[AxisName] = ["symptom", "cause"]
+    if (
+        level != "findings"
+        and ("fault" in types or asked)
+        and any(claimed(getattr(triage, axis), getattr(t, axis)) for axis in sure)
+    ):
+        return Say("finding", "claim")
+    if level == "always" and "fault" in types:
+        return Say("finding", "best_guess")
+    return Say("nothing", "nothing_specific")
 
 
 def other_bot_asks(comments: list[Comment], login: str) -> bool:
@@ -86,5 +101,6 @@ def other_bot_asks(comments: list[Comment], login: str) -> bool:
 
 
 def answered_by_maintainer(comments: list[Comment], author: str) -> bool:
-    """Whether somebody of the project, other than the author, has already written below the issue."""
-    return any(c.association in _MAINTAINERS and not c.author_is_bot and c.author != author for c in comments)
+    """Whether somebody of the project, other than the author, has already written more than a command to the bot."""
+    people = [c for c in comments if c.association in _MAINTAINERS and not c.author_is_bot]
+    return any(c.author != author and not is_command(c.body) for c in people)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bot.github.command_run import fold_comment
-from bot.github.ports import GitHub, Issue, Outcome, Ports
-from bot.github.records import CommentNote, Dismissal, IssueRef
+from bot.github.fold import Folding, fold_comment
+from bot.github.ports import GitHub, Outcome, Ports
+from bot.github.records import CommentNote, IssueRef
 
 
 def thumbs_down(github: GitHub, ref: IssueRef, note: CommentNote) -> list[str]:
@@ -19,12 +19,13 @@ def fold_if_disliked(github: GitHub, ports: Ports, ref: IssueRef) -> Outcome:
     note = ports.store.comment_note(ref)
     down = thumbs_down(github, ref, note) if note is not None else []
     issue = github.issue(ref)
-    by = next((login for login in down if _counts(github, ref, issue, login)), None)
+    maintainer = next((login for login in down if is_maintainer(github, ref, login)), None)
+    by = maintainer or (issue.author if issue.author in down else None)
     if by is None:
         return Outcome("ignored", "no_right" if down else "no_thumb", ref)
-    ports.store.save_dismissal(Dismissal(ref, by, "reaction", ports.clock.now()))
-    return fold_comment(github, ports, ref, issue, repo_open=True)
+    return fold_comment(github, ports, ref, issue, Folding(by, maintainer is not None, "reaction"))
 
 
-def _counts(github: GitHub, ref: IssueRef, issue: Issue, login: str) -> bool:
-    return login == issue.author or github.permission(ref.repo, login) in {"admin", "write"}
+def is_maintainer(github: GitHub, ref: IssueRef, login: str) -> bool:
+    """Whether a user may write to the repository."""
+    return github.permission(ref.repo, login) in {"admin", "write"}

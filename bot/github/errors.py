@@ -4,7 +4,9 @@ DistriageError
 └── GitHubError          a call failed; carries the HTTP status
     ├── Gone             404/410: issue, comment or repository deleted, transferred or out of reach
     ├── NotAllowed       403 for good: `why` = suspended | locked | archived | forbidden
-    └── TryAgain         rate limit, 5xx, timeout, dropped connection; `after` = seconds to wait
+    └── TryAgain         not now; `after` = seconds to wait
+        ├── (itself)     rate limit, write budget, a text that keeps changing
+        └── Outage       5xx, timeout, dropped connection: each next wait is longer
 """
 
 from __future__ import annotations
@@ -42,3 +44,7 @@ class TryAgain(GitHubError):
     def __init__(self, message: str, after: float, status: int = 0) -> None:
         super().__init__(message, status)
         self.after = after
+
+
+class Outage(TryAgain):
+    """GitHub failed or did not answer; what was asked for may have happened."""

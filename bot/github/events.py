@@ -11,17 +11,22 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
+from bot.github.commands import is_command
 from bot.github.payload import Account, Payload, Repository, sound
 from bot.github.ports import Issue
 from bot.github.records import InstallationNote, IssueRef, RepoRef
+from bot.github.thread import adds_something
 
 
 @dataclass(frozen=True, slots=True)
 class IssueText:
-    """An issue whose text is new to us; `issue` is the payload's view of it, old by the time it is read."""
+    """An issue whose text is new to us; `issue` is the payload's view of it, old by the time it is read.
+
+    commented: its author added something of substance below it, or changed or removed that.
+    """
 
     ref: IssueRef
-    action: Literal["opened", "edited", "reopened", "swept"]
+    action: Literal["opened", "edited", "reopened", "swept", "commented"]
     issue: Issue
     repo_open: bool
 
@@ -84,12 +89,6 @@ _STATES: dict[str, Literal["active", "suspended", "deleted"]] = {
 }
 
 
-def is_command(body: str) -> bool:
-    """Whether a comment's first line is a command: "/triage", alone or followed by a blank."""
-    first = body.lstrip().split("\n", 1)[0].split()
-    return bool(first) and first[0] == "/triage"
-
-
 def parse(event: str, payload: dict[str, Any]) -> Event:
     """The typed event of a payload, whole or as `storable` left it."""
     if event not in {"issues", "issue_comment", "installation", "installation_repositories"}:
@@ -117,8 +116,11 @@ def lock(event: Event) -> str | None:
 
 
 def coalesces(event: Event) -> bool:
-    """Whether one waiting job of the issue may stand for several such events: it reads the text afresh."""
-    return isinstance(event, IssueText)
+    """Whether one waiting job of the issue may stand for several such events: it reads the text afresh.
+
+    A swept issue stands for none: it is left alone when there is a triage, which an edit waiting before it is not.
+    """
+    return isinstance(event, IssueText) and event.action != "swept"
 
 
 def _repo(repository: Repository) -> RepoRef:
@@ -148,7 +150,7 @@ def _issues(seen: Payload, ref: IssueRef) -> Event:
 
 
 def _comment(seen: Payload, ref: IssueRef) -> Event:
-    if seen.action not in {"created", "edited"}:
+    if seen.action not in {"created", "edited"} and (seen.action != "deleted" or seen.comment is None):
         return Ignored("other_action")
     if seen.comment is None:
         return Ignored("malformed")
@@ -156,7 +158,12 @@ def _comment(seen: Payload, ref: IssueRef) -> Event:
         return Ignored("bot")
     body = seen.comment.body or ""
     if not is_command(body):
+        issue = _issue(seen)
+        if issue.author == seen.comment.user.login and adds_something(body, by_author=True):
+            return IssueText(ref, "commented", issue, _open(seen))
         return Ignored("no_command")
+    if seen.action == "deleted":
+        return Ignored("other_action")
     # Who edits somebody else's comment does not speak with that person's rights.
     if seen.action == "edited" and _login(seen.sender) != seen.comment.user.login:
         return Ignored("edited_by_another")

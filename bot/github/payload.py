@@ -10,7 +10,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from knowledge.redact import redact
+from bot.github.thread import ADDED, adds_something
+from knowledge.redaction import redact
 
 TEXT_LIMIT = 65_536
 """Characters GitHub allows in an issue or comment; more never comes from there."""
@@ -107,7 +108,7 @@ _KEPT: dict[str, Any] = {
         "labels": {"name": None},
         "pull_request": {},
     },
-    "comment": {"id": None, "body": redact, "user": {"login": None, "type": None}},
+    "comment": {"id": None, "body": adds_something, "user": {"login": None, "type": None}},
     "label": {"name": None},
     "changes": {"title": {}, "body": {}},
     "repositories": _REPOSITORY,
@@ -125,7 +126,8 @@ def storable(payload: dict[str, Any], keep_text: bool) -> dict[str, Any]:
     """What of a payload may be stored: the fields that are read, in GitHub's own shape; never raises.
 
     With App credentials (`keep_text` False) the text is read from GitHub when it is needed: of a comment only
-    "/triage" is kept when it begins so. Without them each text is kept, redacted, up to `TEXT_LIMIT`.
+    "/triage" is kept when it begins so, or a word of ours when it adds something to the report. Without
+    credentials each text is kept, redacted, up to `TEXT_LIMIT`.
     """
     kept = _pick(payload, _KEPT, keep_text)
     return kept if isinstance(kept, dict) else {}
@@ -141,6 +143,8 @@ def _pick(value: Any, spec: Any, keep_text: bool) -> Any:
         return {key: _pick(value[key], sub, keep_text) for key, sub in spec.items() if key in value}
     if spec is redact:
         return _text(value, keep_text)
+    if spec is adds_something:
+        return _comment_text(value, keep_text)
     return value if isinstance(value, str | int | float | bool) else None
 
 
@@ -151,7 +155,16 @@ def _text(value: Any, keep_text: bool) -> str | None:
         # Cut only after redacting, lest half a secret stays at the edge.
         return within_limit(value)
     first = value.lstrip()[:64].split("\n", 1)[0].split()
-    return "/triage" if first and first[0] == "/triage" else ""
+    if first and first[0] == "/triage":
+        return "/triage"
+    return ""
+
+
+def _comment_text(value: Any, keep_text: bool) -> str | None:
+    kept = _text(value, keep_text)
+    if kept == "" and not keep_text and adds_something(value[:TEXT_LIMIT], by_author=True):
+        return ADDED
+    return kept
 
 
 def within_limit(text: str) -> str:

@@ -7,6 +7,7 @@ lock named `events.parse(...).lock`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
@@ -21,6 +22,7 @@ from bot.github.records import (
     IssueRef,
     LabelFact,
     Noise,
+    PastedResult,
     RepoRef,
     TriageRecord,
 )
@@ -61,7 +63,7 @@ class Outcome:
     labels_removed: tuple[str, ...] = ()
     writes: int = 0
     detail: tuple[str, ...] = ()
-    """Rules of the gate that a refused write broke, for the log."""
+    """Rules of the gate that a refused write broke, or why GitHub refused the labels; for the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +105,12 @@ class LabelEvent:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file of a repository's default branch: `text` is None when absent, and when the ETag still fits."""
+    """A file of a repository's default branch; only a found one has a text.
 
-    state: Literal["found", "same", "absent"]
+    same: the ETag still fits; unusable: too large, a folder, a link, or no text.
+    """
+
+    state: Literal["found", "same", "absent", "unusable"]
     text: str | None = None
     etag: str | None = None
 
@@ -220,11 +225,14 @@ class Store(Protocol):
     def corrections(self, issue: IssueRef) -> list[Correction]:
         """Corrections of the issue, oldest first."""
 
-    def save_result(self, issue: IssueRef, comment_id: int, by: str, text: str, at: datetime) -> None:
-        """Keep a pasted diagnostics block (redacted); the same comment id replaces it."""
+    def save_result(self, issue: IssueRef, result: PastedResult, at: datetime) -> None:
+        """Keep pasted diagnostics blocks; the same comment id replaces them."""
 
-    def results(self, issue: IssueRef) -> list[str]:
-        """Those blocks, oldest first."""
+    def results(self, issue: IssueRef, newest: int) -> list[PastedResult]:
+        """The newest ones, newest first."""
+
+    def forget_result(self, comment_id: int) -> None:
+        """Drop the result of a comment."""
 
     def command_done(self, comment_id: int, digest: str) -> bool:
         """Whether the command with this digest in this comment was carried out."""
@@ -251,7 +259,10 @@ class Store(Protocol):
         """Keep that somebody found the comment useless; a second one of the issue counts no more."""
 
     def noise(self, repo_id: int, last: int) -> Noise:
-        """Over the `last` comments posted since the repository was switched on: how many were dismissed."""
+        """Over the `last` comments posted since the repository was switched on: how many were dismissed.
+
+        Each dismissal by a maintainer counts, and one for each other person.
+        """
 
     def take_writes(self, installation_id: int, count: int, now: datetime) -> float:
         """Take `count` writes from the budget (80 a minute, 500 an hour), or say how many seconds to wait.
@@ -296,3 +307,5 @@ class Ports:
     core: Core
     settle_seconds: float = 20.0
     """How long a write whose answer was lost may take to show up in GitHub's list of comments."""
+    script_link: Callable[[IssueRef], str | None] = lambda issue: None
+    """Where people get an issue's whole diagnostics script; None = nowhere."""

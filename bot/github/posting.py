@@ -61,7 +61,8 @@ def hold_back(ports: Ports, ref: IssueRef, own: Comment | None, force: bool) -> 
         return None
     if own is None and note is not None and note.comment_id is not None:
         if note.state == "live":
-            ports.store.save_dismissal(Dismissal(ref, "?", "deleted", ports.clock.now()))
+            # Only who may write to the repository can remove another's comment; GitHub does not say who it was.
+            ports.store.save_dismissal(Dismissal(ref, "?", "deleted", ports.clock.now(), by_maintainer=True))
             ports.store.save_comment_note(ref, replace(note, state="deleted"))
         return "deleted_by_person"
     if note is not None and note.state != "live":

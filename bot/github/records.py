@@ -55,12 +55,13 @@ class CommentNote:
     """What is known of the bot's comment on an issue.
 
     `intended_at` is set before the first write and cleared once its id is known: a note with a time and no id
-    tells the next run that a comment may exist. `state`: deleted = a person removed it; dismissed = folded.
+    tells the next run that a comment may exist. `state`: deleted = a person removed it; dismissed = folded by a
+    maintainer; dismissed_by_author = folded by the issue's author, who has no further rights.
     """
 
     comment_id: int | None
     intended_at: datetime | None
-    state: Literal["live", "dismissed", "deleted"] = "live"
+    state: Literal["live", "dismissed", "dismissed_by_author", "deleted"] = "live"
     explained: bool = False
 
 
@@ -97,11 +98,23 @@ class Dismissal:
     by: str
     how: Literal["command", "reaction", "deleted"]
     at: datetime
+    by_maintainer: bool = False
+    """Of one who is not, all dismissals in a repository count as one."""
+
+
+@dataclass(frozen=True, slots=True)
+class PastedResult:
+    """The result blocks (redacted) of one comment, and whether it was a maintainer's."""
+
+    comment_id: int
+    by: str
+    by_maintainer: bool
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """Of `posted` comments `dismissed` were found useless."""
+    """Of `posted` comments `dismissed` were found useless, all those of one person without rights counted as one."""
 
     posted: int
     dismissed: int

@@ -6,22 +6,51 @@ from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
 
-from knowledge.errors import UserError
+from bot.github.config_problems import ConfigError, Places, at, code, problems_of, unknown_id
+from bot.render.view import Level
+from knowledge.frameworks import framework_id, framework_ids
 from knowledge.triage import AxisName
+
+__all__ = ["CONFIG_PATH", "ConfigError", "Mode", "RepoConfig", "config_notes", "parse_config"]
 
 CONFIG_PATH = ".github/distriage.yml"
 
 Mode = Literal["shadow", "label", "comment", "both"]
-Language = Literal["en", "de"]
 Section = Literal["evidence", "fixes", "cases", "missing", "script"]
 Share = Annotated[float, Field(ge=0, le=1)]
 Name = Annotated[str, Field(min_length=1, max_length=100)]
+LABEL_CHARS = 50
+"""GitHub's own limit. The model allows more, so that what was read before stays readable."""
+Label = Annotated[str, Field(min_length=1, max_length=100, json_schema_extra={"maxLength": LABEL_CHARS})]
+IGNORED = {
+    "language": "comments are in English only",
+    "ask_below_threshold": "leave `missing` out of `sections` where nothing is to be asked for",
+}
+"""Keys of former versions: accepted, without effect, and why."""
 
 
-class ConfigError(UserError):
-    """The file cannot be used; the message names the place, never repeats a value."""
+def _framework(word: object) -> str:
+    found = framework_id(word) if isinstance(word, str) else None
+    if found is None:
+        expected = ", ".join(f"'{id_}'" for id_ in framework_ids())
+        raise PydanticCustomError("literal_error", "Input should be {expected}", {"expected": expected})
+    return found
+
+
+Framework = Annotated[
+    str, BeforeValidator(_framework), WithJsonSchema({"enum": list(framework_ids()), "type": "string"})
+]
 
 
 class _Part(BaseModel):
@@ -58,25 +87,31 @@ class RepoConfig(_Part):
     """The whole file; every key may be left out."""
 
     mode: Mode = Field(default="shadow", description="shadow stores the triage and writes nothing")
-    language: Language = Field(default="en", description="of the comment's own words")
-    framework: Literal["pytorch", "tensorflow", "horovod", "deepspeed", "megatron", "colossalai"] | None = (
-        Field(default=None, description="of the reports here, where the text does not say")
+    framework: Framework | None = Field(
+        default=None, description="of the reports here, where the text does not say"
+    )
+    comment_on: Level = Field(
+        default="findings",
+        description="findings: known failures and explained version conflicts; claims: also a symptom or cause that "
+        "is claimed; always: the best guess on every fault",
     )
     thresholds: Thresholds = Thresholds()
-    labels: dict[AxisName, dict[Name, Name]] = Field(
+    labels: dict[AxisName, dict[Name, Label]] = Field(
         default={}, description="axis, id of the taxonomy, label to set"
     )
     create_labels: bool = Field(default=False, description="create mapped labels that do not exist")
     ignore: Ignore = Ignore()
     min_length: int = Field(default=40, ge=0, le=10_000, description="characters of title and body together")
     sections: list[Section] = ["evidence", "fixes", "cases", "missing", "script"]
-    ask_below_threshold: bool = Field(
-        default=False, description="ask for missing information even when nothing can be said"
-    )
     noise: NoiseBudget = NoiseBudget()
     report_errors_to: int | None = Field(
         default=None, ge=1, description="issue number where one comment tells of errors in this file"
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_ignored(cls, data: Any) -> Any:
+        return {key: data[key] for key in data if key not in IGNORED} if isinstance(data, dict) else data
 
     @property
     def comments(self) -> bool:
@@ -94,43 +129,66 @@ class _PlainLoader(yaml.SafeLoader):
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
-            raise ConfigError("the file uses YAML aliases", "Write the values out.")
+            line = self.get_mark().line + 1
+            raise ConfigError([at(line, "YAML aliases are not allowed, write the values out")])
         return super().compose_node(parent, index)
 
 
 def parse_config(text: str, ids: Callable[[AxisName], frozenset[str]]) -> RepoConfig:
-    """The configuration in a file's text; empty means all defaults. `ConfigError` says where it is wrong."""
+    """The configuration in a file's text; empty means all defaults. `ConfigError` names all that is wrong."""
+    data, places = _read(text)
     try:
-        data = yaml.load(text, Loader=_PlainLoader)
         config = RepoConfig.model_validate({} if data is None else data)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" in line {mark.line + 1}" if mark else ""
-        raise ConfigError(f"the file is no YAML{where}", "See docs/github.md.") from error
-    except RecursionError as error:
-        raise ConfigError("the file is nested too deeply", "See docs/github.md.") from error
     except ValidationError as error:
-        raise ConfigError(_first_error(error), "See docs/distriage.schema.json.") from error
-    except (ValueError, OverflowError) as error:
-        # A date or a number that YAML recognises and Python cannot hold.
-        raise ConfigError("a value in the file cannot be read", "See docs/github.md.") from error
+        raise ConfigError(problems_of(error.errors(include_url=False), places, _KEYS)) from error
+    problems = []
     for axis, mapping in config.labels.items():
-        if not mapping.keys() <= ids(axis):
-            raise ConfigError(f"labels.{axis} names an id that the taxonomy has not", "See docs/taxonomy.md.")
+        known = ids(axis)
+        problems += [unknown_id(axis, id_, known, places) for id_ in mapping if id_ not in known]
+        problems += [
+            at(
+                places.line(("labels", axis, id_)),
+                f"the label {code(label)} has over {LABEL_CHARS} characters",
+            )
+            for id_, label in mapping.items()
+            if len(label) > LABEL_CHARS
+        ]
+    if problems:
+        raise ConfigError(problems)
     return config
 
 
-def _first_error(error: ValidationError) -> str:
-    # Only names of the schema may be repeated: everything else in the file is somebody's text.
-    first = error.errors(include_input=False, include_url=False)[0]
-    known = [str(part) for part in first["loc"] if isinstance(part, int) or part in _KNOWN]
-    return f"{'.'.join(known) or 'the file'}: {first['type'].replace('_', ' ')}"
+def config_notes(text: str) -> list[str]:
+    """What a file that can be read says in vain, one sentence each."""
+    data, places = _read(text)
+    given = [key for key in IGNORED if isinstance(data, dict) and key in data]
+    return [at(places.line((key,)), f"{code(key)} is ignored: {IGNORED[key]}") for key in given]
 
 
-_KNOWN = {name for model in (RepoConfig, Thresholds, Ignore, NoiseBudget) for name in model.model_fields} | {
-    "type",
-    "stage",
-    "symptom",
-    "cause",
-    "fix",
+def _read(text: str) -> tuple[Any, Places]:
+    loader: Any = None
+    try:
+        loader = _PlainLoader(text)
+        node = loader.get_single_node()
+        return (None if node is None else loader.construct_document(node)), Places(node)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = mark.line + 1 if mark else None
+        raise ConfigError([at(line, "this is not valid YAML")]) from error
+    except RecursionError as error:
+        raise ConfigError(["the file is nested too deeply"]) from error
+    except (ValueError, OverflowError) as error:
+        # A date or a number that YAML recognises and Python cannot hold.
+        raise ConfigError(["a date or number in the file cannot be read"]) from error
+    finally:
+        if loader is not None:
+            loader.dispose()
+
+
+_PARTS: dict[str, type[BaseModel]] = {
+    "": RepoConfig,
+    "thresholds": Thresholds,
+    "ignore": Ignore,
+    "noise": NoiseBudget,
 }
+_KEYS = {part: tuple(model.model_fields) for part, model in _PARTS.items()}

@@ -14,11 +14,14 @@ from bot.github.labels import wanted_labels
 from bot.github.payload import storable
 from bot.github.ports import Core
 from bot.github.repo_config import RepoConfig, parse_config
+from bot.github.results import readable
 from bot.render.comment import render_comment
 from bot.render.view import View
 from knowledge.errors import InputError
 from knowledge.report import Report
 from knowledge.triage import Triage
+
+_REMEDY = "Give a payload of the events issues or issue_comment, or an issue as GitHub's API returns it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +38,16 @@ class Simulation:
 def simulate(payload: dict[str, Any], core: Core, config_text: str | None = None) -> Simulation:
     """The outcome of a payload under a configuration file's text (None = the repository has none).
 
-    A payload without an installation is taken as if it had one. Raises `InputError` when it is no event on an
-    issue, `ConfigError` for a broken file, `GateError` when the gate refuses.
+    A payload without an installation is taken as if it had one, an issue as GitHub's API returns it as one that was
+    opened. Raises `InputError` when it is neither, `ConfigError` for a broken file, `GateError` when the gate refuses.
     """
     config = parse_config(config_text or "", core.ids)
+    if "issue" not in payload and "title" in payload:
+        payload = _opened(payload)
     kept = storable({"installation": {"id": 0}, **payload}, keep_text=True)
     event = parse("issue_comment" if "comment" in payload else "issues", kept)
+    if isinstance(event, Ignored) and event.reason == "malformed":
+        raise InputError("this is neither a webhook payload nor an issue", _REMEDY)
     if isinstance(event, Ignored):
         return Simulation(f"ignored: {event.reason}", config.mode, writes=False)
     if isinstance(event, CommandGiven):
@@ -48,12 +55,21 @@ def simulate(payload: dict[str, Any], core: Core, config_text: str | None = None
         told = command.word if isinstance(command, Command) else getattr(command, "reason", "?")
         return Simulation(f"command: {told}", config.mode, writes=config.mode != "shadow")
     if not isinstance(event, IssueText):
-        raise InputError("the payload is no event on an issue", "Give a payload of issues or issue_comment.")
+        raise InputError("the payload is not an event on an issue", _REMEDY)
     alone = leave_alone(event.issue, config, event.repo_open)
     if alone:
         return Simulation(f"left alone: {alone}", config.mode, writes=False)
-    report = Report(event.ref.name, event.issue.title, event.issue.body, config.framework)
+    report = Report(
+        event.ref.name, event.issue.title, readable(event.issue.body), usual_framework=config.framework
+    )
     return _decided(core.triage(report), core, config)
+
+
+def _opened(issue: dict[str, Any]) -> dict[str, Any]:
+    """The payload of an issue's opening, from what the API returns of the issue."""
+    name = "/".join(str(issue.get("repository_url", "")).split("/")[-2:])
+    repository = {"id": 0, "full_name": name if "/" in name else "unknown/unknown"}
+    return {"action": "opened", "issue": issue, "repository": repository}
 
 
 def _decided(triage: Triage, core: Core, config: RepoConfig) -> Simulation:
@@ -65,7 +81,7 @@ def _decided(triage: Triage, core: Core, config: RepoConfig) -> Simulation:
             triage=triage,
             name=core.name,
             what=say.what,
-            language=config.language,
+            level=config.comment_on,
             sections=config.sections,
             thresholds=config.thresholds.model_dump(),
         )

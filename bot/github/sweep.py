@@ -6,10 +6,18 @@ import hashlib
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
+import structlog
+
 from bot.github.dislike import thumbs_down
-from bot.github.errors import Gone, NotAllowed, TryAgain
+from bot.github.errors import GitHubError
 from bot.github.ports import Delivery, GitHub, Issue, Ports
 from bot.github.records import IssueRef, RepoRef
+
+log = structlog.get_logger(__name__)
+
+SWEEP_SECONDS = 600
+LOOKS = 200
+"""Repositories of an installation that one sweep looks at; of more, each is looked at in every second, third, ..."""
 
 
 def lost_deliveries(ports: Ports, window: timedelta) -> Iterator[Delivery]:
@@ -26,14 +34,15 @@ def untriaged_issues(ports: Ports, window: timedelta) -> Iterator[Delivery]:
     The id holds a hash of the text: accepting it twice is the same as once. An installation or repository
     that cannot be read now is left to the next sweep.
     """
-    for github, installation_id, repo in _repos(ports):
+    turn = int(ports.clock.now().timestamp() // SWEEP_SECONDS)
+    for github, installation_id, repo in _repos(ports, turn):
         try:
             for issue in github.recent_issues(repo, ports.clock.now() - window):
                 ref = IssueRef(installation_id, repo, issue.number)
                 if ports.store.last_triage(ref) is None:
                     yield _swept(ref, issue, ports.clock.now())
-        except (Gone, NotAllowed, TryAgain):
-            continue
+        except GitHubError as error:
+            _passed_over(error)
 
 
 def disliked_comments(ports: Ports, window: timedelta) -> Iterator[Delivery]:
@@ -46,27 +55,36 @@ def disliked_comments(ports: Ports, window: timedelta) -> Iterator[Delivery]:
         for ref, note in ports.store.recent_comments(repo.id, ports.clock.now() - window):
             try:
                 down = thumbs_down(github, ref, note)
-            except (Gone, NotAllowed, TryAgain):
+            except GitHubError as error:
+                _passed_over(error)
                 continue
             if down:
                 digest = hashlib.sha256(" ".join(down).encode()).hexdigest()[:16]
                 yield _own(ref, "disliked", f"disliked-{note.comment_id}-{digest}", ports.clock.now())
 
 
-def _repos(ports: Ports) -> Iterator[tuple[GitHub, int, RepoRef]]:
+def _repos(ports: Ports, turn: int | None = None) -> Iterator[tuple[GitHub, int, RepoRef]]:
+    """The repositories of all installations; with a `turn` only those whose turn it is."""
     if ports.app is None:
         return
     for installation in ports.app.installations():
         ports.store.save_installation(installation)
         if installation.state != "active":
             continue
-        github = ports.app.installation(installation.id)
         try:
+            github = ports.app.installation(installation.id)
             repos = github.repos()
-        except (Gone, NotAllowed, TryAgain):
+        except GitHubError as error:
+            _passed_over(error)
             continue
+        parts = -(-len(repos) // LOOKS)
         for repo in repos:
-            yield github, installation.id, repo
+            if turn is None or repo.id % parts == turn % parts:
+                yield github, installation.id, repo
+
+
+def _passed_over(error: GitHubError) -> None:
+    log.warning("passed over until the next sweep", status=error.status)
 
 
 def _swept(ref: IssueRef, issue: Issue, now: datetime) -> Delivery:

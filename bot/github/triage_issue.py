@@ -2,44 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from bot.gate.ids import check_ids
 from bot.gate.markdown import pass_markdown
 from bot.gate.passed import GateError, PassedMarkdown
 from bot.gate.quote import clean
+from bot.github.case import Case, look, same_text
 from bot.github.config_load import load_config, note_errors
-from bot.github.corrected import apply_corrections, merge
-from bot.github.decide import Say, answered_by_maintainer, leave_alone, mode_now, other_bot_asks, what_to_say
-from bot.github.errors import TryAgain
+from bot.github.decide import Say, answered_by_maintainer, leave_alone, other_bot_asks, what_to_say
+from bot.github.errors import GitHubError, Gone, TryAgain
 from bot.github.label_writing import write_labels
 from bot.github.labels import LabelPlan, wanted_labels
 from bot.github.marker import with_marker
-from bot.github.ports import Comment, GitHub, Issue, Outcome, OutcomeKind, Ports
-from bot.github.posting import Posted, find_own, hold_back, post
+from bot.github.ports import GitHub, Outcome, OutcomeKind, Ports
+from bot.github.posting import Posted, hold_back, post
 from bot.github.records import IssueRef, TriageRecord
-from bot.github.repo_config import Mode, RepoConfig
 from bot.render.comment import render_comment
 from bot.render.view import View
-from knowledge.report import Report
-from knowledge.triage import AxisName, Triage
 
 _ROUNDS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class _Case:
-    """Everything known of the issue at one moment."""
-
-    issue: Issue
-    config: RepoConfig
-    mode: Mode
-    why: str
-    report: Report
-    triage: Triage
-    corrected: dict[AxisName, tuple[str, ...]]
-    comments: list[Comment]
-    own: Comment | None
 
 
 def triage_issue(
@@ -58,78 +39,68 @@ def triage_issue(
         if alone:
             return Outcome("silent", alone, ref, writes=writes)
         # A second reader may take 20 s, and is waited for once; an edit brings a delivery of its own.
-        case = _look(github, ports, ref, issue, config, quick=round_ > 0)
+        case = look(github, ports, ref, issue, config, quick=round_ > 0)
         fresh = github.issue(ref)
-        unchanged = _report(ports, ref, fresh, config).content_hash == case.report.content_hash
-        if unchanged and leave_alone(fresh, config, repo_open) is None:
+        if same_text(case, fresh) and leave_alone(fresh, config, repo_open) is None:
             return _act(github, ports, ref, replace(case, issue=fresh), force)
     raise TryAgain("the issue keeps changing", after=10)
 
 
-def _look(
-    github: GitHub, ports: Ports, ref: IssueRef, issue: Issue, config: RepoConfig, quick: bool
-) -> _Case:
-    noise = ports.store.noise(ref.repo.id, config.noise.of_last)
-    mode, why = mode_now(config, ports.store.repo_on(ref.repo.id), noise)
-    report = _report(ports, ref, issue, config)
-    triage = ports.core.triage(report, quick)
-    check_ids(triage, ports.core.ids)
-    corrected = merge(ports.store.corrections(ref))
-    writing = mode in {"comment", "both"}
-    comments = github.comments(ref) if writing or issue.comments else []
-    own = find_own(github, ports, ref, comments)
-    return _Case(
-        issue, config, mode, why, report, apply_corrections(triage, corrected), corrected, comments, own
-    )
-
-
-def _report(ports: Ports, ref: IssueRef, issue: Issue, config: RepoConfig) -> Report:
-    body = "\n\n".join([issue.body, *ports.store.results(ref)])
-    return Report(id=ref.name, title=issue.title, body=body, framework=config.framework)
-
-
-def _act(github: GitHub, ports: Ports, ref: IssueRef, case: _Case, force: bool) -> Outcome:
+def _act(github: GitHub, ports: Ports, ref: IssueRef, case: Case, force: bool) -> Outcome:
     asks = other_bot_asks(case.comments, github.login)
     say = _say(case, asks, force)
     try:
-        body = _body(ports, ref, case, say, asks) if say.what != "nothing" or case.own else None
+        body = _body(ports, ref, case, say, asks, force) if say.what != "nothing" or case.own else None
     except GateError as error:
         # Better no comment than a wrong one; the page says why there is none.
         return _save(ports, ref, case, "silent", "gate_refused", None, (), detail=tuple(error.violations))
-    wanted = tuple(name for names in wanted_labels(case.triage, case.config).values() for name in names)
+    by_axis = wanted_labels(case.label_triage, case.config)
+    wanted = tuple(name for names in by_axis.values() for name in names)
     if case.mode == "shadow":
         return _save(ports, ref, case, "shadow", case.why, body if say.what != "nothing" else None, wanted)
-    labels = LabelPlan()
-    if case.mode in {"label", "both"}:
-        labels = write_labels(github, ports, ref, case.issue, case.triage, case.config)
     posted, held = None, None
     if case.mode in {"comment", "both"} and body is not None:
         held = hold_back(ports, ref, case.own, force)
         posted = None if held else post(github, ports, ref, case.own, body)
+    labels, refused = LabelPlan(), tuple[str, ...]()
+    if case.mode in {"label", "both"}:
+        labels, refused = _labels(github, ports, ref, case)
     kind, reason = _ended(say, posted, labels, held)
-    return _save(ports, ref, case, kind, reason, body, wanted, posted, labels)
+    outcome = _save(ports, ref, case, kind, reason, body, wanted, posted, labels)
+    return replace(outcome, detail=refused)
 
 
-def _say(case: _Case, asks: bool, force: bool) -> Say:
-    say = what_to_say(case.triage, case.config, asks)
+def _labels(github: GitHub, ports: Ports, ref: IssueRef, case: Case) -> tuple[LabelPlan, tuple[str, ...]]:
+    """What was changed; a refusal for good is noted and costs nothing else. Raises `TryAgain`."""
+    try:
+        return write_labels(github, ports, ref, case.issue, case.label_triage, case.config), ()
+    except (Gone, TryAgain):
+        raise
+    except GitHubError as error:
+        return LabelPlan(), (f"labels refused ({error.status})",)
+
+
+def _say(case: Case, asks: bool, force: bool) -> Say:
+    say = what_to_say(case.triage, case.config, asks, asked=force)
     answered = answered_by_maintainer(case.comments, case.issue.author)
     if say.what != "nothing" and case.own is None and answered and not force:
         return Say("nothing", "answered_by_people")
     return say
 
 
-def _body(ports: Ports, ref: IssueRef, case: _Case, say: Say, asks: bool) -> PassedMarkdown:
+def _body(ports: Ports, ref: IssueRef, case: Case, say: Say, other_asks: bool, force: bool) -> PassedMarkdown:
     note = ports.store.comment_note(ref)
     draft = render_comment(
         View(
             triage=case.triage,
             name=ports.core.name,
             what="withdrawn" if say.what == "nothing" else say.what,
-            language=case.config.language,
-            sections=[s for s in case.config.sections if not (s == "missing" and asks)],
+            sections=[s for s in case.config.sections if not (s == "missing" and other_asks)],
+            level="always" if force else case.config.comment_on,
             thresholds=case.config.thresholds.model_dump(),
             corrected=case.corrected,
             explain=note is not None and note.explained,
+            script_link=ports.script_link(ref),
         )
     )
     return pass_markdown(with_marker("triage", case.report.content_hash, draft.body), draft.links)
@@ -150,7 +121,7 @@ def _ended(say: Say, posted: Posted | None, labels: LabelPlan, held: str | None)
 def _save(
     ports: Ports,
     ref: IssueRef,
-    case: _Case,
+    case: Case,
     kind: OutcomeKind,
     reason: str,
     body: str | None,

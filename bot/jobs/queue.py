@@ -11,6 +11,7 @@ from procrastinate import App, JobContext, PsycopgConnector
 
 from bot.db.clean import clean_json, clean_text
 from bot.db.connect import AsyncPool
+from bot.db.deliveries import subject_of
 from bot.jobs.retry import QueueRetry
 from bot.jobs.runner import Runner
 
@@ -40,6 +41,11 @@ class NewDelivery:
     delay: float = 0.0
     """Seconds to wait before the work, so that a burst arrives whole."""
 
+    @property
+    def subject(self) -> str:
+        """See `subject_of`."""
+        return subject_of(self.payload)
+
 
 def make_queue() -> App:
     """The application with its tasks; open it with `open_async(pool)`."""
@@ -48,7 +54,7 @@ def make_queue() -> App:
     @app.task(name=DELIVERY_TASK, queue=QUEUE, pass_context=True, retry=QueueRetry())
     async def deliver(context: JobContext, delivery_id: str) -> None:
         runner: Runner = context.additional_context[RUNNER]
-        await asyncio.to_thread(runner.run, delivery_id, context.job.lock or delivery_id)
+        await asyncio.to_thread(runner.run, delivery_id)
 
     @app.periodic(cron="*/10 * * * *")
     @app.task(name="sweep", queue=QUEUE, queueing_lock="sweep", lock="sweep", pass_context=True)
@@ -126,7 +132,7 @@ async def requeue(pool: AsyncPool, queue: App, delivery_id: str) -> bool:
     """Queue a dead delivery again; False when it is unknown or not dead."""
     async with pool.connection() as connection, connection.transaction():
         cursor = await connection.execute(
-            "UPDATE deliveries SET state = 'queued', attempts = 0, finished_at = NULL"
+            "UPDATE deliveries SET state = 'queued', attempts = 0, waits = 0, finished_at = NULL"
             " WHERE id = %s AND state = 'dead' RETURNING lock",
             (delivery_id,),
         )

@@ -10,7 +10,7 @@ from procrastinate import BaseRetryStrategy, RetryDecision
 from procrastinate.jobs import Job
 
 from knowledge.errors import DistriageError
-from knowledge.redact import redact
+from knowledge.redaction import redact
 
 MAX_ATTEMPTS = 8
 """Runs that may fail or be cut off by the worker's death before a delivery is dead."""
@@ -21,19 +21,27 @@ _ERROR_TEXT = 300
 
 
 class TryLater(DistriageError):
-    """The work cannot be done now, for no fault of its own; run it again in `after` seconds."""
+    """The work cannot be done now, for no fault of its own; run it again in `after` seconds.
 
-    def __init__(self, why: str, after: float) -> None:
+    `growing`: somebody else is down, so each next wait is longer, `after` at least.
+    """
+
+    def __init__(self, why: str, after: float, growing: bool = False) -> None:
         super().__init__(why)
         self.after = after
+        self.growing = growing
 
 
 class Again(DistriageError):
-    """Raised to the job queue: put this job back and run it `after` seconds from now."""
+    """Raised to the job queue: put this job back and run it `after` seconds from now.
 
-    def __init__(self, after: float) -> None:
+    `steps_aside`: later jobs of its issue may run first.
+    """
+
+    def __init__(self, after: float, steps_aside: bool = True) -> None:
         super().__init__(f"again in {after:.1f} s")
         self.after = after
+        self.steps_aside = steps_aside
 
 
 def backoff(attempts: int) -> float:
@@ -56,12 +64,17 @@ def where(error: BaseException) -> str:
 
 
 class QueueRetry(BaseRetryStrategy):
-    """Puts back every job that did not end: when it says so (`Again`), at shutdown, without the database."""
+    """Puts back every job that did not end: when it says so (`Again`), at shutdown, without the database.
+
+    A job that waits to run again leaves its issue's lock: a maintainer's command does not wait behind it. That
+    two of an issue still do not run side by side is the runner's lock's matter.
+    """
 
     def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision:
         """See procrastinate's RetryStrategy; giving up is the table of deliveries' matter, never this."""
         if isinstance(exception, Again):
-            return RetryDecision(retry_at=datetime.now(UTC) + timedelta(seconds=exception.after))
+            at = datetime.now(UTC) + timedelta(seconds=exception.after)
+            return RetryDecision(retry_at=at, lock=f"waiting:{job.id}" if exception.steps_aside else None)
         if isinstance(exception, asyncio.CancelledError):
             return RetryDecision(retry_at=datetime.now(UTC))
         return RetryDecision(retry_at=datetime.now(UTC) + timedelta(seconds=backoff(job.attempts + 1)))

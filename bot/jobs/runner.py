@@ -6,17 +6,19 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import NoReturn
 
 import structlog
 
 from bot.db.connect import SyncPool
 from bot.db.deliveries import Deliveries, StoredDelivery
 from bot.jobs.retry import MAX_ATTEMPTS, Again, TryLater, backoff, describe, where
+from bot.triage_process import CoreDown
 
 log = structlog.get_logger(__name__)
 
 LOCK_WAIT = 2.0
-"""Seconds until the next try when another worker, thought dead, still holds the issue."""
+"""Seconds until the next try when another job of the issue runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +52,11 @@ class Runner:
         self._observe = observe
         self._wait = wait
 
-    def run(self, delivery_id: str, lock: str) -> None:
+    def run(self, delivery_id: str) -> None:
         """Do the delivery's work; returns when it has ended, raises `Again` when it has to run once more."""
+        lock = self._deliveries.lock(delivery_id)
+        if lock is None:
+            return
         with structlog.contextvars.bound_contextvars(delivery=delivery_id), self._exclusive(lock):
             if self._deliveries.supersede(delivery_id):
                 self._observe("superseded", 0.0)
@@ -63,16 +68,18 @@ class Runner:
                 # The runs before this one never came back: it kills its workers.
                 self._give_up(delivery, delivery.error or f"the worker died {MAX_ATTEMPTS} times over it")
                 return
-            self._attempt(delivery)
+            about = {"subject": delivery.subject} if delivery.subject else {}
+            with structlog.contextvars.bound_contextvars(**about):
+                self._attempt(delivery)
 
     def _attempt(self, delivery: StoredDelivery) -> None:
         start = time.perf_counter()
         try:
             ended = self._handlers[delivery.source](delivery)
         except TryLater as error:
-            self._deliveries.take_back(delivery.id)
-            log.info("delivery waits", after=round(error.after, 1), attempts=delivery.attempts)
-            raise Again(error.after) from None
+            self._put_off(delivery, error)
+        except CoreDown as error:
+            self._put_off(delivery, TryLater(str(error), after=0.0, growing=True))
         except Exception as error:  # noqa: BLE001 - the worker's edge: whatever a delivery does, the next one runs
             if delivery.attempts >= MAX_ATTEMPTS:
                 self._give_up(delivery, describe(error))
@@ -87,6 +94,13 @@ class Runner:
         more = {"detail": ended.detail} if ended.detail else {}
         log.info("delivery done", outcome=ended.outcome, reason=ended.reason, **more)
 
+    def _put_off(self, delivery: StoredDelivery, later: TryLater) -> NoReturn:
+        self._deliveries.put_off(delivery.id)
+        waits = delivery.waits + 1
+        after = max(later.after, self._wait(waits)) if later.growing else later.after
+        log.info("delivery waits", after=round(after, 1), attempts=delivery.attempts, waits=waits)
+        raise Again(after) from None
+
     def _give_up(self, delivery: StoredDelivery, error: str) -> None:
         self._deliveries.note_error(delivery.id, error, dead=True)
         self._observe("dead", 0.0)
@@ -96,15 +110,16 @@ class Runner:
     def _exclusive(self, lock: str) -> Iterator[None]:
         """Hold the issue in the database.
 
-        The queue runs one job of a lock at a time, but it believes a worker dead that has only stopped
-        (paused machine); such a worker still holds this, and loses it the moment its connection ends.
+        The queue runs one job of a lock at a time, but a job that is run again has left that lock, and a worker
+        believed dead may only have stopped (paused machine). Whoever works holds this, and loses it the moment
+        its connection ends.
         """
         with self._pool.connection() as connection:
             row = connection.execute(
                 "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", (lock,)
             ).fetchone()
             if row != (True,):
-                raise Again(LOCK_WAIT)
+                raise Again(LOCK_WAIT, steps_aside=False)
             try:
                 yield
             finally:

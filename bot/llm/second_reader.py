@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from bot.llm.adjudicator import (
     CANDIDATES,
     REPORT_CHARS,
@@ -22,10 +20,10 @@ from bot.llm.fusion_file import load_weights
 from bot.llm.reader import Account, as_report, read_account, reader_request
 from bot.llm.shown_lines import choose_lines
 from bot.llm.values import MAX_WAIT, Clock
-from knowledge.diagnostics import has_result, parse_result
+from knowledge.diagnostics import parse_result
 from knowledge.engine import Examined, Knowledge, conclude, examine
 from knowledge.judging.axes import JUDGED
-from knowledge.readback import move, without_results
+from knowledge.readback import move, taken_out
 from knowledge.report import Report
 from knowledge.triage import AXES, Triage
 
@@ -55,9 +53,9 @@ class SecondReader:
         Causes move by it after the LLM was heard: what was measured has the last word. Raises InputError
         when the result is damaged.
         """
-        if result is None and has_result(report.body):
-            result = report.body
-        examined = examine(bare(report), knowledge)
+        own, pasted = taken_out(report)
+        result = pasted if result is None else result
+        examined = examine(own, knowledge)
         if result is not None:
             parse_result(result)  # a damaged one is told before anything is paid
         start = self._clock.monotonic()
@@ -127,7 +125,7 @@ def make_question(
 
 def bare(report: Report) -> Report:
     """The report without pasted results of the diagnostics script; line numbers stay."""
-    return replace(report, body=without_results(report.body)) if has_result(report.body) else report
+    return taken_out(report)[0]
 
 
 def _concluded(
@@ -135,10 +133,16 @@ def _concluded(
 ) -> Triage:
     if result is None:
         return conclude(examined, knowledge, judgement=judgement, top=top)
-    moved = move(judgement, result, knowledge.taxonomy)
+    moved = move(judgement, result, knowledge.taxonomy, examined.reading)
     judgement = {**judgement, **moved.judgement}
-    triage = conclude(examined, knowledge, judgement=judgement, top=top, answered=moved.answered)
-    return triage.model_copy(update={"measured": list(moved.sentences)})
+    return conclude(
+        examined,
+        knowledge,
+        judgement=judgement,
+        top=top,
+        answered=moved.answered,
+        measured=moved.sentences,
+    )
 
 
 def repository_of(report_id: str) -> str:

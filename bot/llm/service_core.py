@@ -20,6 +20,8 @@ from knowledge.triage import SecondReading, Triage
 
 log = structlog.get_logger(__name__)
 FACTORY = "bot.llm.service_core:second_reader_of_environment"
+NEEDED = ("DISTRIAGE_LLM_", "DISTRIAGE_DATABASE_URL", "SSL_", "HTTP", "http", "NO_PROXY", "no_proxy")
+"""Beginnings of the variables that asking an LLM takes: its settings, the budget's database, the way out."""
 
 
 class ReadingCore:
@@ -109,4 +111,5 @@ def with_second_reader(local: CanTriage, settings: Settings, metrics: LlmMetrics
     if silent:
         log.info("llm_not_asked", model=config.model, why=silent)
         return local
-    return TwoReaders(local, TriagePool(FACTORY, config.concurrency, timeout=MAX_WAIT + 10), config, metrics)
+    second = TriagePool(FACTORY, config.concurrency, timeout=MAX_WAIT + 10, also=NEEDED)
+    return TwoReaders(local, second, config, metrics)

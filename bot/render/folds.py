@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from bot.gate.quote import code_span, fenced
-from bot.render.frame import Frame
+from bot.gate.quote import code_span
 from knowledge.triage import AXES, Triage
 
-_FOLD_CHARS = 700
-"""What a fold's own words take beside the script."""
+FEEDBACK = (
+    "This reply was written by a program from a catalogue of known failures and the lines it quotes. "
+    "A maintainer can correct it (`/triage symptom=D.2.1 cause=network_environment`), run it again (`/triage`) or "
+    "switch it off for this repository (`/triage off`). The author can hide it with `/triage dismiss` and see how it "
+    "was reached with `/triage explain`."
+)
 
 
 def fold(summary: str, body: str) -> str:
@@ -15,31 +18,30 @@ def fold(summary: str, body: str) -> str:
     return f"<details>\n<summary>{summary}</summary>\n\n{body}\n\n</details>"
 
 
-def script_fold(script: str, say: Frame, room: int) -> list[str]:
-    """The script with one line on how to run it, within `room` characters: half a script is no script."""
-    if not script.strip():
-        return []
-    if len(script) > room - _FOLD_CHARS:
-        return [say("script_long")]
-    block = fenced(script.strip("\n"), "python")
-    return [fold(say("script"), f"{say('script_run')}\n\n{block}")]
-
-
-def explain_fold(triage: Triage, say: Frame) -> list[str]:
+def explain_fold(triage: Triage) -> str:
     """What was asked for with `/triage explain`: the ranking of every axis and its answer set."""
     lines = []
     for name in AXES:
         axis = getattr(triage, name)
-        ranking = ", ".join(f"{code_span(r.id)} {round(100 * r.p)} %" for r in axis.ranking[:5])
-        entry = say("explain_axis", axis=name, ranking=ranking or "—")
+        ranking = ", ".join(f"{code_span(r.id)} {round(100 * r.p)}%" for r in axis.ranking[:5])
+        entry = f"{name}: {ranking or '—'}"
         if axis.answer_set:
-            ids = ", ".join(code_span(id_) for id_ in axis.answer_set[:8])
-            entry += "; " + say("explain_set", ids=ids)
+            entry += f"; answer set: {', '.join(code_span(id_) for id_ in axis.answer_set[:8])}"
         lines.append(f"- {entry}")
+    lines += [f"- known failure {code_span(f.id)} {round(100 * f.p)}%" for f in triage.findings]
     lines += [f"- {code_span(s.id)}: {code_span(s.meaning)}" for s in triage.evidence.signatures[:8]]
-    return [fold(say("explain"), "\n".join(lines))]
+    return fold("How this was reached", "\n".join(lines))
 
 
-def correct_fold(say: Frame) -> list[str]:
-    """How to correct, dismiss or switch off, and what this comment is."""
-    return [fold(say("correct"), f"{say('correct_how')}\n\n{say('footer')}")]
+def script_fold(link: str) -> str:
+    """Where to get the diagnostics script, and how to give back what it prints."""
+    return fold(
+        "Diagnostics script",
+        f"A read-only script made for this report: [diagnose.sh]({link}). Read it, run `sh diagnose.sh` the way the "
+        "job is run, then comment `/triage result` with what it prints below.",
+    )
+
+
+def feedback_fold() -> str:
+    """What wrote this, and how to correct, dismiss or switch it off."""
+    return fold("Automated reply. Wrong or not useful?", FEEDBACK)

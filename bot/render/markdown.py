@@ -3,55 +3,96 @@
 from __future__ import annotations
 
 from bot.gate.quote import code_block, code_span, prose
-from bot.render.sayings import headline, labels_line, source_mark, supported, verdict
+from bot.render.findings import quoted
+from bot.render.folds import fold
+from bot.render.wording import (
+    DIAGNOSTICS,
+    NARROW_DOWN,
+    NO_FINDING,
+    SIMILAR,
+    TRIED,
+    classified,
+    how_sure,
+    labels_line,
+    named,
+    opening,
+    source_mark,
+    supported,
+)
 from knowledge.taxonomy import Taxonomy
-from knowledge.triage import Triage
+from knowledge.triage import Finding, Triage
+
+VISIBLE_FIXES = 2
+ITEMS_OF_FIRST = 3
+"""Fixes and checks listed of the likeliest finding; of the others the answer alone."""
 
 
-def markdown_of(triage: Triage, taxonomy: Taxonomy, *, script: bool = True) -> str:
-    """The triage as Markdown; whatever comes from a report is quoted so that it cannot act."""
-    parts = [
-        f"## Triage of {code_span(triage.id)}",
-        f"**{headline(triage, taxonomy)}**",
-        _axes(triage, taxonomy),
+def markdown_of(triage: Triage, taxonomy: Taxonomy, *, script: bool = False) -> str:
+    """The triage as Markdown, the decision first; whatever comes from a report is quoted so that it cannot act."""
+    parts = [f"## Triage of {code_span(triage.id)}", *_findings(triage)]
+    if not any(f.sure for f in triage.findings):
+        parts += _advice(triage)
+    parts += [f"Version conflict: {prose(c.text)} ({c.source})" for c in triage.evidence.conflicts[:2]]
+    if triage.measured:
+        parts.append(f"**{DIAGNOSTICS}**\n\n" + "\n".join(f"- {prose(text)}" for text in triage.measured))
+    if triage.missing:
+        parts.append(f"{NARROW_DOWN}:\n\n" + "\n".join(f"- {item.ask}" for item in triage.missing[:2]))
+    parts.append(prose(classified(triage, taxonomy)))
+    parts += [fold("Evidence, classification, similar issues", "\n\n".join(_details(triage, taxonomy)))]
+    if triage.script and script:
+        parts.append(fold("Diagnostics script", code_block(triage.script, "python")))
+    return "\n\n".join(parts) + "\n"
+
+
+def _findings(triage: Triage) -> list[str]:
+    if not triage.findings:
+        return [NO_FINDING] if triage.type.answer == ["fault"] else []
+    first, *others = triage.findings
+    parts = [f"### {opening(first)}: {prose(first.title, 120)} — {how_sure(first.p)}"]
+    if first.lines:
+        parts.append(quoted(first.lines))
+    parts += [prose(first.answer, 520), *_items(first)]
+    parts += [
+        f"**{opening(other)}: {prose(other.title, 120)}** — {how_sure(other.p)}. {prose(other.answer, 520)}"
+        for other in others
     ]
+    return parts
+
+
+def _items(finding: Finding) -> list[str]:
+    checks = [f"- Check: {prose(text.replace('**', ''), 300)}" for text in finding.check[:1]]
+    fixes = [f"- Fix: {prose(text.replace('**', ''), 300)}" for text in finding.remedy[:ITEMS_OF_FIRST]]
+    return ["\n".join([*checks, *fixes])]
+
+
+def _advice(triage: Triage) -> list[str]:
+    fixes = [f for f in triage.advice.fixes if f.support.count and f.id != "framework_version"]
+    if not fixes:
+        return []
+    lines = [f"- {prose(f.text)} ({supported(f.support)})" for f in fixes[:VISIBLE_FIXES]]
+    return [f"{TRIED}:\n\n" + "\n".join(lines)]
+
+
+def _details(triage: Triage, taxonomy: Taxonomy) -> list[str]:
+    parts = []
     evidence = triage.evidence
     if evidence.lines:
-        quoted = "\n".join(f"{'title' if q.in_title else q.line}: {q.text}" for q in evidence.lines)
-        parts.append(f"### Evidence\n\n{code_block(quoted)}")
-    parts += [f"- {prose(s.meaning)}" for s in evidence.signatures[:3]]
+        parts.append(quoted(evidence.lines))
     facts = [f"{name} {code_span(version)}" for name, version in evidence.versions.items()]
     if facts:
         parts.append("Versions: " + ", ".join(facts))
-    parts += [f"- {prose(c.text)} ({c.source})" for c in evidence.conflicts]
     parts += [f"- Note: {prose(note)}" for note in evidence.notes]
-    if triage.measured:
-        parts.append("### Measured\n\n" + "\n".join(f"- {prose(sentence)}" for sentence in triage.measured))
-    if triage.advice.fixes:
-        parts.append("### What resolved such cases")
-        parts += [
-            f"{n}. **{fix.name}** ({fix.p:.0%}; {supported(fix.support)}). {fix.text}"
-            for n, fix in enumerate(triage.advice.fixes, start=1)
-        ]
+    rows = [
+        f"- {axis}: " + ", ".join(f"{prose(named(taxonomy, axis, r.id))} {r.p:.0%}" for r in ranking[:3])
+        for axis in ("type", "stage", "symptom", "cause", "fix")
+        if (ranking := getattr(triage, axis).ranking)
+    ]
+    parts.append("\n".join(rows))
     if triage.neighbours:
-        parts.append("### Similar cases")
+        parts.append(f"{SIMILAR}:")
         parts += [
             f"- [{prose(c.title)}]({c.url}) ({prose(labels_line(c.labels))}; {source_mark(c.label_source)})"
             + (f": {prose(c.resolution)}" if c.resolution else "")
             for c in triage.neighbours
         ]
-    if triage.missing:
-        parts.append("### To say more, please add")
-        parts += [f"- {item.ask}" for item in triage.missing]
-    if triage.script and script:
-        parts.append(f"### Diagnostics script\n\n{code_block(triage.script)}")
-    return "\n\n".join(parts) + "\n"
-
-
-def _axes(triage: Triage, taxonomy: Taxonomy) -> str:
-    rows = ["| | judged | else |", "|---|---|---|"]
-    names = ("type", "stage", "symptom", "cause") if triage.type.top == "fault" else ("type",)
-    for name in names:
-        claimed, others = verdict(getattr(triage, name), taxonomy, name)
-        rows.append(f"| {name} | {claimed} | {others} |")
-    return "\n".join(rows)
+    return parts

@@ -7,21 +7,38 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from bot.gate.quote import code_span, prose
-from knowledge.triage import Axis, AxisName, Triage
+from knowledge.triage import Axis, AxisName, Finding, Triage, VersionConflict
+
+Level = Literal["findings", "claims", "always"]
+"""What is worth a comment: known failures; or also what the judge claims; or its best guess on every fault."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What the comment shows: which sections, in which language, from which probabilities on."""
+    """What the comment shows: which sections, from which probabilities on."""
 
     triage: Triage
     name: Callable[[AxisName, str], str]
     what: Literal["finding", "ask", "withdrawn"] = "finding"
-    language: str = "en"
+    level: Level = "findings"
     sections: Collection[str] = ("evidence", "fixes", "cases", "missing", "script")
     thresholds: dict[str, float] = field(default_factory=dict)
     corrected: dict[AxisName, tuple[str, ...]] = field(default_factory=dict)
     explain: bool = False
+    script_link: str | None = None
+    """Where the whole diagnostics script is to be had."""
+
+    @property
+    def findings(self) -> list[Finding]:
+        """The known failures to show: those that are sure, else the likeliest where a best guess is wanted."""
+        sure = [f for f in self.triage.findings if f.sure]
+        return sure or (self.triage.findings[:2] if self.level == "always" else [])
+
+    @property
+    def conflicts(self) -> list[VersionConflict]:
+        """Version conflicts that explain a line of the report."""
+        found = self.triage.evidence.conflicts
+        return found if self.level == "always" else [c for c in found if c.explains_line is not None]
 
     def claimed(self, axis: AxisName) -> list[tuple[str, float]]:
         """The (id, probability) an axis claims here, most probable first."""

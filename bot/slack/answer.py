@@ -16,6 +16,7 @@ from slack_sdk.models.blocks import (
 from bot.gate.mrkdwn import code, code_block, prose
 from bot.gate.quote import clean, shorten
 from bot.gate.slack import TEXT_CHARS, PassedMessage, pass_message
+from bot.render.wording import DIAGNOSTICS, NARROW_DOWN
 from bot.slack.extras import cases, extras
 from bot.slack.fixes import fixes
 from bot.slack.headline import headline, notice, other_kind
@@ -34,7 +35,8 @@ def render(view: View) -> PassedMessage:
     links = Links()
     blocks: list[Block] = [section(headline(view))]
     blocks += [*_corrected(view), *_measured(view), *_second(view), *_evidence(view), *_conflicts(view)]
-    blocks += fixes(view, links)
+    if view.extras or not any(f.sure for f in view.triage.findings):
+        blocks += fixes(view, links)
     if other_kind(view) is not None and not view.extras:
         blocks += cases(view, links)
     blocks += _missing(view)
@@ -46,12 +48,12 @@ def render(view: View) -> PassedMessage:
 
 def _corrected(view: View) -> list[Block]:
     given = [view.words(axis, id_) for axis, ids in view.corrected.items() for id_ in ids]
-    return [section([f"Corrected by a person: {', '.join(given)}."])] if given else []
+    return [section([f"Set by a person: {', '.join(given)}."])] if given else []
 
 
 def _measured(view: View) -> list[Block]:
     found = [f"• {prose(text, 250)}" for text in view.triage.measured[:5]]
-    return [section(["*What the diagnostics found*", *found])] if found else []
+    return [section([f"*{DIAGNOSTICS}*", *found])] if found else []
 
 
 def _second(view: View) -> list[Block]:
@@ -66,7 +68,7 @@ def _evidence(view: View) -> list[Block]:
     best.sort(key=lambda line: (not line.in_title, line.line))
     if not best:
         return []
-    head = "It rests on these lines:\n"
+    head = "Based on these lines:\n"
     known = [f"• {prose(s.meaning, 150)}" for s in view.triage.evidence.signatures[:KNOWN_ERRORS]]
     room = TEXT_CHARS - len(head) - sum(len(line) + 1 for line in known)
     return [section([head + code_block([_quoted(line) for line in best], room), *known])]
@@ -81,13 +83,12 @@ def _quoted(line: QuotedLine) -> str:
 
 def _conflicts(view: View) -> list[Block]:
     found = view.triage.evidence.conflicts[:2]
-    known = "Versions that are known not to work together"
-    return [section([f"{known}: {prose(c.text, 350)} (source: {code(c.source)})"]) for c in found]
+    return [section([f"Version conflict: {prose(c.text, 350)} (source: {code(c.source)})"]) for c in found]
 
 
 def _missing(view: View) -> list[Block]:
-    asks = [f"• {prose(item.ask, 200)}" for item in view.triage.missing[:4]]
-    return [section(["*To say more, please add*", *asks])] if asks else []
+    asks = [f"• {prose(item.ask, 200)}" for item in view.triage.missing[:2]]
+    return [section([f"*{NARROW_DOWN}:*", *asks])] if asks else []
 
 
 def _buttons(view: View) -> Block:
@@ -109,9 +110,9 @@ def _button(text: str, action: str, view: View, style: str | None = None) -> But
 
 def _footer(view: View) -> Block:
     who = "Only you see this." if not view.shared else "Shared by the person who asked."
-    how = (
-        "Reply in this thread with what the script prints, and this answer is updated." if view.shared else ""
-    )
+    how = ""
+    if view.shared and view.updated:
+        how = "Reply in this thread with what the script prints, and this answer is updated."
     basis = "From labelled cases and the lines quoted, by a program."
     notes = [prose(note, 150) for note in (*view.notes, *view.triage.evidence.notes)[:4]]
     lines = [" ".join(filter(None, [who, how, basis])), *notes]

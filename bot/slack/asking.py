@@ -17,9 +17,13 @@ from bot.slack.task import Task
 from knowledge.diagnostics import has_result, parse_result
 from knowledge.errors import InputError
 from knowledge.readback import without_results
+from knowledge.triage import Triage
 
 REMARK = 300
 """Characters beside a result that still count as a remark on it; more is a report of its own."""
+
+SHORT = 40
+"""Characters below which a text has to say something of a job to get an answer; GitHub's min_length, too."""
 
 
 def ask(task: Task, ports: SlackPorts, sender: Sender) -> Ended:
@@ -48,6 +52,9 @@ def _triage(text: str, files: ReadFiles, task: Task, ports: SlackPorts, sender: 
     if not text.strip():
         return Ended("silent", sender.answer(task, " ".join([words.NOTHING_TO_READ, *files.notes])))
     id_, now = sha256(sender.delivery.encode()).hexdigest()[:24], ports.clock.now()
+    triage = triaged(id_, text, files.notes, ports)
+    if len(text.strip()) < SHORT and _says_nothing(triage):
+        return Ended("silent", sender.answer(task, words.TOO_LITTLE))
     kept = SlackTriage(
         id=id_,
         workspace=task.workspace,
@@ -55,9 +62,15 @@ def _triage(text: str, files: ReadFiles, task: Task, ports: SlackPorts, sender: 
         channel=task.channel,
         body=text,
         notes=files.notes,
-        triage=triaged(id_, text, files.notes, ports),
+        triage=triage,
         at=now,
     )
     ports.store.save_triage(kept)
     ports.store.forget(now)
     return Ended("written", sender.answer(task, render(view_of(kept, ports))))
+
+
+def _says_nothing(triage: Triage) -> bool:
+    """Whether a text holds no line, error or framework of the field, and is not held for a fault: a greeting."""
+    seen = triage.evidence
+    return not (seen.lines or seen.signatures or seen.framework) and "fault" not in triage.type.answer

@@ -80,12 +80,12 @@ def share(task: Task, ports: SlackPorts, sender: Sender) -> Ended:
 
 def _post(task: Task, ports: SlackPorts, shown: SlackTriage, sender: Sender) -> str:
     """As a message of the app, which can be updated later; where it is no member, by the response URL."""
-    message = render(view_of(shown, ports))
+    view = view_of(shown, ports)
     assert shown.shared_channel is not None
     token = ports.tokens.token(task.workspace)
     if token is not None:
         try:
-            ts = ports.api.post(token, shown.shared_channel, message)
+            ts = ports.api.post(token, shown.shared_channel, render(replace(view, updated=True)))
         except Refused as error:
             log.info("shared by response URL", why=error.code)
         else:
@@ -94,7 +94,7 @@ def _post(task: Task, ports: SlackPorts, shown: SlackTriage, sender: Sender) -> 
     # A response URL speaks in the conversation that the button was pressed in.
     if task.channel != shown.shared_channel:
         return ""
-    if sender.by_reply(task.reply, message, response_type="in_channel"):
+    if sender.by_reply(task.reply, render(view), response_type="in_channel"):
         ports.store.share(shown.id, shown.shared_channel, None)
         return "shared by response URL"
     return ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from slack_sdk.models.blocks import Block
 
 from bot.gate.mrkdwn import code, prose
+from bot.render.wording import SIMILAR
 from bot.slack.view import Links, View, section
 from knowledge.triage import AXES
 
@@ -35,7 +36,7 @@ def cases(view: View, links: Links) -> list[Block]:
     for case in view.triage.neighbours[:_CASES]:
         line = f"• {links(case.url, case.id)} — {code(case.title, 100)}"
         lines.append(line + (f". Resolved by: {prose(case.resolution, 120)}" if case.resolution else ""))
-    return [section(["*Similar cases*", *lines])] if lines else []
+    return [section([f"*{SIMILAR}*", *lines])] if lines else []
 
 
 def _axis(view: View, name: str) -> str:
@@ -43,5 +44,5 @@ def _axis(view: View, name: str) -> str:
     ranking = ", ".join(f"{code(r.id, 50)} {round(100 * r.p)} %" for r in axis.ranking[:4])
     line = f"• {name}: {ranking or '—'}"
     if axis.answer_set:
-        line += f"; with the target probability one of {', '.join(code(i, 50) for i in axis.answer_set[:8])}"
+        line += f"; answer set: {', '.join(code(i, 50) for i in axis.answer_set[:8])}"
     return line

@@ -5,6 +5,7 @@ from __future__ import annotations
 from slack_sdk.models.blocks import Block
 
 from bot.gate.mrkdwn import prose
+from bot.render.wording import TRIED
 from bot.slack.view import Links, View, section
 from knowledge.triage import FixAdvice
 
@@ -13,12 +14,12 @@ SHOWN = 3
 
 def fixes(view: View, links: Links) -> list[Block]:
     """The most probable fixes, with how many labelled cases stand behind each and links to near ones."""
-    found = view.triage.advice.fixes[:SHOWN]
+    found = [f for f in view.triage.advice.fixes if f.support.count and f.id != "framework_version"][:SHOWN]
     if not found:
         return []
     told = len(found) if view.extras else 1
     parts = [_fix(place, fix, view, links, whole=place <= told) for place, fix in enumerate(found, 1)]
-    return [section(["*What resolved such cases*", *parts[0]]), *map(section, parts[1:])]
+    return [section([f"*{TRIED}*", *parts[0]]), *map(section, parts[1:])]
 
 
 def _fix(place: int, fix: FixAdvice, view: View, links: Links, *, whole: bool) -> list[str]:

@@ -1,39 +1,46 @@
-"""What an answer begins with: the finding and how sure it is, the cause or those still possible."""
+"""What an answer begins with: known failures first, then what the judge claims."""
 
 from __future__ import annotations
 
-from bot.gate.mrkdwn import prose
-from bot.render.frame import Frame
-from bot.render.sayings import KINDS
+from bot.gate.mrkdwn import code, prose
+from bot.gate.quote import clean
+from bot.render.wording import KINDS, OUT_OF_SCOPE, UNCLEAR, how_sure, opening
 from bot.slack.view import View
-from knowledge.triage import AxisName
+from knowledge.triage import Axis, AxisName, Finding
 
-NEAR_ENOUGH = 3
-"""So many symptoms still possible can be named as the finding; more of them pin nothing down."""
+MAX_FINDINGS = 2
 WORTH_NAMING = 0.1
-_say = Frame("en")
 
 
 def headline(view: View) -> list[str]:
-    """The first lines, the finding in the very first."""
+    """The first lines, the decision in the very first."""
+    if view.triage.scope != "ours":
+        return [f"*{OUT_OF_SCOPE[view.triage.scope]}*"]
     kind = other_kind(view)
-    if kind is not None:
-        return [f"*This reads as {KINDS.get(kind, 'something else')}, not as a fault* — {_type_sure(view)}."]
-    return [_finding(view), *_cause(view)]
+    if kind is not None and not view.triage.findings:
+        return [f"*This reads like {KINDS.get(kind, 'something else')}, not a failure* — {_type_sure(view)}."]
+    unclear = [] if view.claimed("type") or view.triage.findings else [UNCLEAR]
+    found = [line for f in view.triage.findings[:MAX_FINDINGS] for line in _finding(f)]
+    return [*unclear, *found, _symptom(view), *_cause(view)]
 
 
 def notice(view: View) -> str:
-    """What a notification shows of it: words of the taxonomy, or ids where those could be live."""
+    """What a notification shows of it; no text of a report."""
+    if view.triage.scope != "ours":
+        return "Triage: nothing to judge"
+    sure = [f for f in view.triage.findings if f.sure]
+    if sure and "`" not in (title := prose(sure[0].title, 100)):
+        return f"Triage: {title}"
     if other_kind(view) is not None:
-        return "Triage: no fault, as it seems"
+        return "Triage: not a failure"
     axes: tuple[AxisName, ...] = ("symptom", "stage")
     for axis in axes:
         for id_, p in view.claimed(axis)[:1]:
             words = prose(view.name(axis, id_), 80)
             if "`" not in words:
-                return f"Triage: {words}, {_say.how_sure(p)}"
+                return f"Triage: {words}, {how_sure(p)}"
             if id_.replace(".", "").isalnum():
-                return f"Triage: {axis} {id_}, {_say.how_sure(p)}"
+                return f"Triage: {axis} {id_}, {how_sure(p)}"
     return "Triage: nothing certain"
 
 
@@ -43,50 +50,42 @@ def other_kind(view: View) -> str | None:
     return types[0][0] if types and types[0][0] != "fault" else None
 
 
-def _finding(view: View) -> str:
-    symptom, stage = view.claimed("symptom"), view.claimed("stage")
-    what, p = _symptom(view, symptom)
-    if not what:
-        where = f"A fault in {view.words('stage', stage[0][0])}" if stage else ""
-        open_ = (
-            f"*{where}* — {_say.how_sure(stage[0][1])}. Which one, the text does not tell" if where else ""
-        )
-        return (open_ or "*A failure that these words do not pin down*") + _closest(view)
-    if stage:
-        what, p = f"{view.words('stage', stage[0][0])}: {what}", min(p, stage[0][1])
-    return f"*{what}* — {_say.how_sure(p)}."
+def _finding(finding: Finding) -> list[str]:
+    lines = [f"*{opening(finding)}: {prose(finding.title, 120)}* — {how_sure(finding.p)}"]
+    lines += [code(" ".join(clean(quote.text).split()), 200) for quote in finding.lines[:1]]
+    lines.append(prose(finding.answer, 520))
+    lines += [f"Check: {prose(check.replace('**', ''), 300)}" for check in finding.check[:1]]
+    return lines
 
 
-def _symptom(view: View, claimed: list[tuple[str, float]]) -> tuple[str, float]:
-    if claimed:
-        return " / ".join(view.words("symptom", id_) for id_, _ in claimed[:2]), claimed[0][1]
-    axis = view.triage.symptom
-    if not 0 < len(axis.answer_set) <= NEAR_ENOUGH:
-        return "", 0.0
-    names = ", ".join(view.words("symptom", id_) for id_ in axis.answer_set)
-    return f"one of {names}", sum(r.p for r in axis.ranking if r.id in axis.answer_set)
-
-
-def _closest(view: View) -> str:
+def _symptom(view: View) -> str:
+    axes: tuple[AxisName, ...] = ("symptom", "stage")
+    for axis in axes:
+        claimed = view.claimed(axis)
+        if claimed:
+            names = " / ".join(view.words(axis, id_) for id_, _ in claimed[:2])
+            shown = f"{names} — {_sure(getattr(view.triage, axis), claimed[0][1])}."
+            return shown if view.triage.findings else f"*{shown[:-1]}*"
     near = [
-        f"{view.words('symptom', r.id)} {round(100 * r.p)} %"
+        f"{view.words('symptom', r.id)} {round(100 * r.p)}%"
         for r in view.triage.symptom.ranking[:3]
         if r.p >= WORTH_NAMING and not r.id.endswith("other")
     ]
-    return f"; closest: {', '.join(near)}." if near else "."
+    return f"The symptom is unclear; closest: {', '.join(near)}." if near else "The symptom is unclear."
 
 
 def _cause(view: View) -> list[str]:
     causes = view.claimed("cause")
-    if causes:
-        sure = _say.how_sure(causes[0][1])
-        return [f"Likely root cause, a hypothesis: {view.words('cause', causes[0][0])} — {sure}."]
-    still = ", ".join(view.words("cause", id_) for id_ in view.triage.cause.answer_set[:4])
-    if not still:
+    if not causes:
         return []
-    apart = " The diagnostics script helps to tell them apart." if view.triage.script.strip() else ""
-    return [f"The root cause cannot be told from this text; still possible: {still}.{apart}"]
+    axis = view.triage.cause
+    said = "Cause" if axis.by_people else "Cause, a hypothesis"
+    return [f"{said}: {view.words('cause', causes[0][0])} — {_sure(axis, causes[0][1])}."]
+
+
+def _sure(axis: Axis, p: float) -> str:
+    return "set by a person" if axis.by_people else how_sure(p)
 
 
 def _type_sure(view: View) -> str:
-    return _say.how_sure(view.claimed("type")[0][1])
+    return how_sure(view.claimed("type")[0][1])

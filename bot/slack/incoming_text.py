@@ -13,7 +13,7 @@ from typing import Any
 import re2
 
 from bot.db.clean import clean_text
-from knowledge.redact import redact
+from knowledge.redaction import redact
 
 _BRACKET = re2.compile(r"<((?:[@#!][A-Za-z]|(?i:https?|mailto|tel):)[^<>|\n]*)(?:\|([^<>\n]*))?>")
 _FILE_LINK = re2.compile(r"https://[\w.-]+/files/[UW][A-Z0-9]+/(F[A-Z0-9]{4,20})(?:/[^\s<>|]*)?")

@@ -12,22 +12,21 @@ from bot.slack.records import SlackTriage
 from bot.slack.sending import Sender
 from bot.slack.task import Task
 from bot.slack.view import View
-from knowledge.triage import AxisName
+from knowledge.corrections import merged
 
 log = structlog.get_logger(__name__)
 
 
 def view_of(kept: SlackTriage, ports: SlackPorts, *, extras: bool = False) -> View:
     """The triage as it now stands: what people corrected stands above it."""
-    corrected: dict[AxisName, tuple[str, ...]] = {}
-    for correction in ports.store.corrections(kept.id):
-        corrected.update(correction.labels)
+    corrected = merged([correction.labels for correction in ports.store.corrections(kept.id)])
     return View(
         id=kept.id,
         triage=apply_corrections(kept.triage, corrected),
         name=ports.core.name,
         corrected=corrected,
         shared=kept.shared,
+        updated=kept.shared_ts is not None,
         extras=extras,
         notes=kept.notes,
     )

@@ -22,6 +22,8 @@ class View:
     name: Callable[[AxisName, str], str]
     corrected: dict[AxisName, tuple[str, ...]] = field(default_factory=dict)
     shared: bool = False
+    updated: bool = False
+    """Whether the shared message can still be changed: one by a response URL cannot."""
     extras: bool = False
     """With what is otherwise folded behind a button."""
     notes: tuple[str, ...] = ()

@@ -17,6 +17,7 @@ NO_PAGES = (
 NOT_OPENED = "The text box could not be opened. Write */triage* and the text in one line, or try again."
 NO_LONGER_KEPT = "This answer is no longer kept. Please triage the report again."
 NOTHING_TO_READ = "There is no text to read in this message."
+TOO_LITTLE = "This says too little to triage. Please paste what the job printed, or say what it did."
 NOT_YOURS = "Only the person who asked can do this before the answer is shared."
 ALREADY_SHARED = "This answer has been shared already; please look in the conversation."
 NO_RESULT_HERE = (

@@ -36,6 +36,17 @@ async def read_body(request: Request, limit: int = BODY_LIMIT) -> bytes:
     return bytes(body)
 
 
+def form_of(body: bytes, content_type: str) -> dict[str, str]:
+    """The fields of a small urlencoded form, the first of each name; raises `Malformed`, for any other kind too."""
+    if content_type.partition(";")[0].strip().lower() != "application/x-www-form-urlencoded":
+        raise Malformed
+    try:
+        fields = parse_qs(body.decode(), keep_blank_values=True, max_num_fields=10)
+    except ValueError as error:
+        raise Malformed from error
+    return {name: values[0] for name, values in fields.items()}
+
+
 def json_object(body: bytes, content_type: str) -> dict[str, Any]:
     """The JSON object in a webhook's body, plain or in the form field "payload"; raises `Malformed`."""
     try:

@@ -36,6 +36,6 @@ def correction_of(
         at=datetime.now(UTC),
         labels=labels,
         title=record.title,
-        # The report itself is not kept; its decisive lines are in the triage.
-        body="\n".join(line.text for line in record.triage.evidence.lines),
+        # The report itself is not kept; its decisive lines are in the triage. Without any, its title is the report.
+        body="\n".join(line.text for line in record.triage.evidence.lines) or record.title,
     )

@@ -85,7 +85,12 @@ async def _receive(
         log.error("delivery not stored", delivery=delivery_id, error=type(error).__name__)
         return 503, "unavailable"
     log.info(
-        "delivery accepted", delivery=delivery_id, event_name=new.event, action=new.action, status=accepted
+        "delivery accepted",
+        delivery=delivery_id,
+        event_name=new.event,
+        action=new.action,
+        subject=new.subject,
+        status=accepted,
     )
     return 202, accepted
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 from urllib.parse import parse_qsl, urlencode
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
 from bot.db.clean import clean_text
 from bot.db.review_tables import Filters
@@ -42,9 +42,15 @@ class PageQuery(BaseModel):
         return urlencode(values)
 
 
-def same_view(query: str) -> str:
-    """A query that a form sent back, made anew; "" when it is none of ours."""
+def query_of(text: str) -> PageQuery | None:
+    """The query in an address; None when it is none of ours."""
     try:
-        return PageQuery.model_validate(dict(parse_qsl(query, max_num_fields=20))).link()
-    except (ValidationError, ValueError):
-        return ""
+        return PageQuery.model_validate(dict(parse_qsl(text, max_num_fields=20)))
+    except ValueError:  # pydantic's error is one, too
+        return None
+
+
+def same_view(text: str) -> str:
+    """A query that a form sent back, made anew; "" when it is none of ours."""
+    query = query_of(text)
+    return query.link() if query is not None else ""

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated
+import time
 
-from fastapi import APIRouter, Form, Query, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from bot.db.given_labels import GivenTables
 from bot.db.review_tables import ReviewTables
 from bot.db.store import PostgresStore
 from bot.service import Service
+from bot.web.body import Malformed, TooLarge, form_of, read_body
 from bot.web.corrections import correction_of
-from bot.web.page_query import PageQuery, same_view
+from bot.web.page_query import query_of, same_view
 from bot.web.page_view import STYLE, render, unsigned
 from bot.web.sign_in import Session, SignIn
 from knowledge.taxonomy import Taxonomy
 
 COOKIE = "distriage"
+FORM_LIMIT = 8_192
+"""Bytes; a form of the page has some hundred."""
 SLACK_SHOWN = 20
 HEADERS = {
     "cache-control": "no-store",
@@ -48,7 +51,7 @@ def page_router(service: Service, sign_in: SignIn, taxonomy: Taxonomy) -> APIRou
         answer.set_cookie(
             COOKIE,
             sign_in.cookie(session),
-            expires=int(session.expires),
+            max_age=max(1, int(session.expires - time.time())),
             httponly=True,
             samesite="lax",
             secure=secure,
@@ -56,10 +59,13 @@ def page_router(service: Service, sign_in: SignIn, taxonomy: Taxonomy) -> APIRou
         return answer
 
     @router.get("/")
-    async def page(request: Request, filters: Annotated[PageQuery, Query()]) -> Response:
+    async def page(request: Request) -> Response:
         session = signed_in(request)
         if session is None:
             return _page(unsigned("Sign in with a link from `bot admin link`."), 401)
+        filters = query_of(request.url.query)
+        if filters is None:
+            return _page(unsigned("The address holds a filter that this page does not have."), 422)
         wanted = filters.within(session)
         triages, more = await asyncio.to_thread(review.triages, wanted)
         weeks = await asyncio.to_thread(review.weeks, wanted.installation)
@@ -74,29 +80,35 @@ def page_router(service: Service, sign_in: SignIn, taxonomy: Taxonomy) -> APIRou
             choices=choices,
             slack=slack,
             query=filters,
+            github=service.settings.github_web_url,
             show_installations=session.installation is None,
             form_token=sign_in.form_token(session),
         )
         return _page(html)
 
     @router.post("/corrections")
-    async def correct(
-        request: Request,
-        triage: Annotated[int, Form()],
-        axis: Annotated[str, Form()],
-        label: Annotated[str, Form()],
-        form_token: Annotated[str, Form()],
-        back: Annotated[str, Form()] = "",
-    ) -> Response:
+    async def correct(request: Request) -> Response:
+        # Whoever is not signed in does not get a byte of a body read.
         session = signed_in(request)
-        if session is None or not sign_in.form_fits(session, form_token):
+        if session is None:
             return _page(unsigned("This form is not of this page, or the sign-in has expired."), 403)
+        try:
+            form = form_of(await read_body(request, FORM_LIMIT), request.headers.get("content-type", ""))
+        except TooLarge:
+            return _page(unsigned("This form is too large."), 413)
+        except Malformed:
+            return _page(unsigned("This is no form of this page."), 400)
+        if not sign_in.form_fits(session, form.get("form_token", "")):
+            return _page(unsigned("This form is not of this page, or the sign-in has expired."), 403)
+        number = form.get("triage", "")
+        triage = int(number) if number.isascii() and number.isdecimal() and len(number) < 19 else 0
 
         def save() -> bool:
-            record = review.triage(triage) if 0 < triage < 2**63 else None
+            record = review.triage(triage) if triage else None
             if record is None or session.installation not in (None, record.issue.installation_id):
                 return False
             earlier = store.corrections(record.issue)
+            axis, label = form.get("axis", ""), form.get("label", "")
             correction = correction_of(triage, record, earlier, axis, label, taxonomy)
             if correction is None:
                 return False
@@ -105,7 +117,9 @@ def page_router(service: Service, sign_in: SignIn, taxonomy: Taxonomy) -> APIRou
 
         if not await asyncio.to_thread(save):
             return _page(unsigned("There is no such triage or label."), 404)
-        return RedirectResponse(f"/?{same_view(back)}#t{triage}", status_code=303, headers=HEADERS)
+        return RedirectResponse(
+            f"/?{same_view(form.get('back', ''))}#t{triage}", status_code=303, headers=HEADERS
+        )
 
     @router.get("/page.css")
     async def style() -> Response:

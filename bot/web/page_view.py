@@ -62,6 +62,7 @@ def render(
     choices: dict[str, list[str]],
     slack: Sequence[GivenLabels],
     query: PageQuery,
+    github: str,
     show_installations: bool,
     form_token: str,
 ) -> str:
@@ -77,6 +78,7 @@ def render(
         choices=choices,
         slack=slack,
         query=query,
+        github=github,
         show_installations=show_installations,
         form_token=form_token,
     )

@@ -37,6 +37,7 @@ def world(_served: tuple[FakeGitHub, str]) -> World:
     """A repository acme/train that wants comments and labels, an App, a store, a still clock."""
     fake, url = _served
     fake.reset()
-    app = App(APP_ID, fake.private_key, api_url=url, seconds_between_writes=0)
     clock, store, core = StillClock(), MemoryStore(), FakeCore()
+    pauses = lambda: clock.now().timestamp()  # noqa: E731
+    app = App(APP_ID, fake.private_key, api_url=url, seconds_between_writes=0, clock=pauses)
     return World(fake, store, clock, core, Ports(app, store, clock, core))

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from bot.github.ports import Core
+from knowledge.corrections import correct
 from knowledge.report import Report
+from knowledge.taxonomy import load_taxonomy
 from knowledge.triage import (
     Advice,
     Axis,
@@ -14,6 +16,7 @@ from knowledge.triage import (
     CaseLabels,
     Distributed,
     Evidence,
+    Finding,
     FixAdvice,
     MissingItem,
     Neighbour,
@@ -46,8 +49,32 @@ def axis(*ranking: tuple[str, float], claim: bool = True) -> Axis:
     )
 
 
+def a_finding(**changes: Any) -> Finding:
+    """A known failure that applies for sure; `changes` replace fields."""
+    base = Finding(
+        id="nccl-wrong-interface",
+        area="nccl",
+        title="NCCL picked an interface that the other node can't reach",
+        answer="NCCL connects over `docker0`, which has no route between nodes. Set `NCCL_SOCKET_IFNAME=eth0`.",
+        p=0.94,
+        sure=True,
+        lines=[QuotedLine(line=2, text="Watchdog caught timeout", role="root", rank=3)],
+        held=["torch 2.3.0"],
+        why=["**A virtual interface comes first.** NCCL INFO names docker0.", "**A firewall.** Timeouts."],
+        check=[
+            "`NCCL_DEBUG=INFO torchrun train.py`: shows the interface of each rank.",
+            "`ip -br a`: lists them.",
+        ],
+        remedy=["Set `NCCL_SOCKET_IFNAME`.", "Open the ports."],
+        not_this_when="One node is enough to see it.",
+        fixed_in="",
+        sources=["https://github.com/NVIDIA/nccl/issues/1", "https://docs.nvidia.com/nccl/env.html"],
+    )
+    return base.model_copy(update=changes)
+
+
 def a_triage(report: Report | None = None, **changes: Any) -> Triage:
-    """A sure diagnosis of a hang; `changes` replace fields."""
+    """A sure diagnosis of a hang with a known failure behind it; `changes` replace fields."""
     report = report or Report(id="acme/train#1", title="Hang", body="It hangs.\nWatchdog caught timeout")
     lines = [text for text in report.body.splitlines() if text.strip()][:8]
     evidence = Evidence(
@@ -78,6 +105,7 @@ def a_triage(report: Report | None = None, **changes: Any) -> Triage:
         labels=CaseLabels(type="fault", symptom=["D.2.1"]),
         label_source="study 1",
         resolution="named the right interface",
+        shared=["nccl-timeout"],
     )
     base = Triage(
         id=report.id,
@@ -89,12 +117,20 @@ def a_triage(report: Report | None = None, **changes: Any) -> Triage:
         fix=axis(("network", 0.6), ("dependency_version", 0.3)),
         distributed=Distributed(p=0.99, answer=True),
         evidence=evidence,
+        findings=[a_finding(lines=evidence.lines[-1:])],
         neighbours=[neighbour],
         advice=Advice(fixes=[fix]),
         missing=[MissingItem(id="nccl_log", ask="The output with NCCL_DEBUG=INFO of all ranks.")],
         script='#!/usr/bin/env python3\nprint("probe")\n',
     )
     return base.model_copy(update=changes)
+
+
+def thin(report: Report) -> Triage:
+    """A fault of which the report shows nothing: all that can be done is to ask."""
+    full = a_triage(report)
+    nothing = full.evidence.model_copy(update={"lines": []})
+    return a_triage(report, scope="too_little", findings=[], evidence=nothing)
 
 
 class FakeCore(Core):
@@ -108,7 +144,7 @@ class FakeCore(Core):
     def triage(self, report: Report, quick: bool = False) -> Triage:
         self.calls += 1
         self.quick.append(quick)
-        return self.answer(report)
+        return correct(self.answer(report), report.set_by_people, load_taxonomy())
 
     def ids(self, axis: AxisName) -> frozenset[str]:
         return frozenset(IDS[axis])

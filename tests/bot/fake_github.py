@@ -33,12 +33,24 @@ APP_ID = 4711
 SLUG = "distriage"
 BOT = f"{SLUG}[bot]"
 
-FaultKind = Literal["500", "502", "secondary", "retry_after", "primary", "drop_before", "drop_after", "slow"]
+FaultKind = Literal[
+    "403",
+    "422",
+    "500",
+    "502",
+    "502_after",
+    "secondary",
+    "retry_after",
+    "primary",
+    "drop_before",
+    "drop_after",
+    "slow",
+]
 
 
 @dataclass(frozen=True)
 class Fault:
-    """What goes wrong with one request; drop_after does the work and loses the answer."""
+    """What goes wrong with one request; 502_after and drop_after do the work and lose the answer."""
 
     kind: FaultKind
     seconds: float = 1.0
@@ -95,6 +107,8 @@ class FakeIssue:
     comments: list[FakeComment] = field(default_factory=list)
     events: list[tuple[str, str, str]] = field(default_factory=list)
     """(labeled or unlabeled, label, actor), oldest first."""
+    moved_to: str = ""
+    """The path that GitHub redirects to once the issue was transferred."""
 
 
 @dataclass
@@ -128,6 +142,13 @@ class FakeGitHub:
         self.repos: dict[str, FakeRepo] = {}
         self.installations: dict[int, dict[str, Any]] = {1: {"id": 1, "account": user("acme")}}
         self.tokens: dict[str, int] = {}
+        self.revoked: set[str] = set()
+        self.renamed: dict[str, str] = {}
+        """Old names of repositories, and where GitHub says that they are now."""
+        self.unchanged = 0
+        """Answers of 304 to a list of issues."""
+        self.headers: list[dict[str, str]] = []
+        """Of every request, in its order."""
         self.permissions = {"issues": "write", "metadata": "read", "contents": "read"}
         self.deliveries: list[dict[str, Any]] = []
         self.faults: FaultPlan | None = None
@@ -238,6 +259,7 @@ class _Api:
             ("GET", "/app/hook/deliveries/{id:int}", self.delivery),
             ("POST", "/app/installations/{id:int}/access_tokens", self.token),
             ("GET", "/installation/repositories", self.repositories),
+            ("GET", repo, self.one_repo),
             ("GET", f"{repo}/issues", self.issues),
             ("GET", f"{repo}/issues/comments/{{id:int}}", self.comment),
             ("PATCH", f"{repo}/issues/comments/{{id:int}}", self.edit_comment),
@@ -258,7 +280,7 @@ class _Api:
 
     def _guarded(self, handle: Callable[..., Response]) -> Callable[[Request], Any]:
         async def endpoint(request: Request) -> Response:
-            refused = self._authorize(request)
+            refused = self._authorize(request) or self._moved(request)
             if refused is not None:
                 return refused
             sent = await request.body()
@@ -275,16 +297,35 @@ class _Api:
                 return _error(401, "A JSON web token could not be decoded")
             return None if claims["iss"] == str(APP_ID) else _error(401, "Integration not found")
         installation = self.state.tokens.get(token)
-        if kind.lower() not in {"token", "bearer"} or installation is None:
+        if kind.lower() not in {"token", "bearer"} or installation is None or token in self.state.revoked:
             return _error(401, "Bad credentials")
         if self.state.installations[installation].get("suspended_at"):
             return _error(403, "This installation has been suspended")
         owner, name = request.path_params.get("owner"), request.path_params.get("name")
+        if f"{owner}/{name}" in self.state.renamed:
+            return None
         if owner and f"{owner}/{name}" not in self.state.repos:
             return _error(404, "Not Found")
         if owner and self._repo(request).archived and request.method != "GET":
             return _error(403, "Repository was archived so is read-only.")
         return None
+
+    def _moved(self, request: Request) -> Response | None:
+        """301 for GET and 307 for other verbs, as GitHub has it since 2015."""
+        parts = request.url.path.split("/", 4)
+        to = self.state.renamed.get("/".join(parts[2:4])) if parts[1] == "repos" else None
+        there = f"{to}/{parts[4]}" if to and len(parts) > 4 else to
+        if there is None and "number" in request.path_params:
+            issue = self._repo(request).issues.get(request.path_params["number"])
+            there = issue.moved_to if issue is not None else None
+        if not there:
+            return None
+        url = there if "://" in there else str(request.base_url).rstrip("/") + there
+        status = 301 if request.method == "GET" else 307
+        return JSONResponse({"message": "Moved", "url": url}, status, {"location": url})
+
+    def one_repo(self, request: Request, _: Any) -> Response:
+        return JSONResponse({"id": self._repo(request).id, "full_name": self._repo(request).full_name})
 
     def _repo(self, request: Request) -> FakeRepo:
         return self.state.repos[f"{request.path_params['owner']}/{request.path_params['name']}"]
@@ -339,7 +380,13 @@ class _Api:
     def issues(self, request: Request, _: Any) -> Response:
         found = [i for i in self._repo(request).issues.values() if not i.deleted and i.state == "open"]
         found.sort(key=lambda i: i.created_at, reverse=True)
-        return _page(request, [_issue_json(i) for i in found])
+        etag = f'"{hashlib.sha256(repr(found).encode()).hexdigest()[:16]}"'
+        if request.headers.get("if-none-match") == etag:
+            self.state.unchanged += 1
+            return Response(status_code=304, headers={"etag": etag})
+        page = _page(request, [_issue_json(i) for i in found])
+        page.headers["etag"] = etag
+        return page
 
     def issue(self, request: Request, _: Any) -> Response:
         held = self._repo(request).issues.get(request.path_params["number"])
@@ -456,10 +503,16 @@ class _Faulty:
             return
         method, path = scope["method"], scope["path"]
         self._state.requests.append((method, path))
+        self._state.headers.append({k.decode().lower(): v.decode() for k, v in scope["headers"]})
+        if path.startswith("/repositories/"):
+            id_, _, rest = path.removeprefix("/repositories/").partition("/")
+            named = next((r.full_name for r in self._state.repos.values() if str(r.id) == id_), "no/where")
+            scope["path"] = f"/repos/{named}/{rest}" if rest else f"/repos/{named}"
+            scope["raw_path"] = scope["path"].encode()
         if self._state.on_request is not None:
             self._state.on_request(method, path)
         fault = self._state.faults(method, path) if self._state.faults else None
-        if fault is not None and fault.kind == "drop_after":
+        if fault is not None and fault.kind in {"drop_after", "502_after"}:
             await self._app(scope, receive, _swallow)
         if fault is not None and fault.kind.startswith("drop"):
             # uvicorn hands `receive` out as a method of the cycle that holds the socket.
@@ -479,8 +532,11 @@ async def _swallow(message: Any) -> None:
 def _refusal(fault: Fault | None) -> Response | None:
     if fault is None or fault.kind == "slow":
         return None
-    if fault.kind in {"500", "502"}:
-        return Response("<html>oops</html>", int(fault.kind), media_type="text/html")
+    if fault.kind in {"403", "422"}:
+        words = {"403": "Resource not accessible", "422": "Validation Failed"}
+        return _error(int(fault.kind), words[fault.kind])
+    if fault.kind in {"500", "502", "502_after"}:
+        return Response("<html>oops</html>", int(fault.kind[:3]), media_type="text/html")
     if fault.kind == "primary":
         reset = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": str(int(time.time() + fault.seconds))}
         return _error(403, "API rate limit exceeded for installation ID 1.", reset)

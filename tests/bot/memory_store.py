@@ -16,6 +16,7 @@ from bot.github.records import (
     IssueRef,
     LabelFact,
     Noise,
+    PastedResult,
     RepoRef,
     TriageRecord,
 )
@@ -43,9 +44,11 @@ class MemoryStore(Store):
         self.triages: list[TriageRecord] = []
         self.notes: dict[Key, CommentNote] = {}
         self.refs: dict[Key, IssueRef] = {}
+        self.first_noted: dict[Key, datetime] = {}
+        self.on_since: dict[int, datetime] = {}
         self.facts: list[LabelFact] = []
         self.given: dict[int, Correction] = {}
-        self.pasted: dict[int, tuple[Key, str]] = {}
+        self.pasted: dict[int, tuple[Key, PastedResult]] = {}
         self.commands: set[tuple[int, str]] = set()
         self.configs: dict[int, ConfigCache] = {}
         self.off: set[int] = set()
@@ -68,27 +71,38 @@ class MemoryStore(Store):
     def save_comment_note(self, issue: IssueRef, note: CommentNote) -> None:
         self.notes[_key(issue)] = note
         self.refs[_key(issue)] = issue
+        self.first_noted.setdefault(_key(issue), note.intended_at or datetime.now(UTC))
 
     def recent_comments(self, repo_id: int, since: datetime) -> list[tuple[IssueRef, CommentNote]]:
-        return [(self.refs[k], n) for k, n in self.notes.items() if k[0] == repo_id and n.state == "live"]
+        return [
+            (self.refs[k], n)
+            for k, n in self.notes.items()
+            if k[0] == repo_id and n.state == "live" and n.comment_id and self.first_noted[k] >= since
+        ]
 
     def save_label_fact(self, fact: LabelFact) -> None:
         self.facts.append(fact)
 
     def label_facts(self, issue: IssueRef) -> list[LabelFact]:
-        return [f for f in self.facts if _key(f.issue) == _key(issue)]
+        return sorted((f for f in self.facts if _key(f.issue) == _key(issue)), key=lambda f: f.at)
 
     def save_correction(self, correction: Correction) -> None:
         self.given[correction.comment_id] = correction
 
     def corrections(self, issue: IssueRef) -> list[Correction]:
-        return [c for c in self.given.values() if _key(c.issue) == _key(issue)]
+        given = (c for c in self.given.values() if _key(c.issue) == _key(issue))
+        return sorted(given, key=lambda c: (c.at, c.comment_id))
 
-    def save_result(self, issue: IssueRef, comment_id: int, by: str, text: str, at: datetime) -> None:
-        self.pasted[comment_id] = (_key(issue), text)
+    def save_result(self, issue: IssueRef, result: PastedResult, at: datetime) -> None:
+        self.pasted.pop(result.comment_id, None)
+        self.pasted[result.comment_id] = (_key(issue), result)
 
-    def results(self, issue: IssueRef) -> list[str]:
-        return [text for key, text in self.pasted.values() if key == _key(issue)]
+    def results(self, issue: IssueRef, newest: int) -> list[PastedResult]:
+        found = [result for key, result in self.pasted.values() if key == _key(issue)]
+        return found[::-1][:newest]
+
+    def forget_result(self, comment_id: int) -> None:
+        self.pasted.pop(comment_id, None)
 
     def command_done(self, comment_id: int, digest: str) -> bool:
         return (comment_id, digest) in self.commands
@@ -116,14 +130,21 @@ class MemoryStore(Store):
     def set_repo_on(self, repo_id: int, on: bool, by: str, at: datetime) -> None:
         (self.off.discard if on else self.off.add)(repo_id)
         if on:
-            self.dismissals = {k: d for k, d in self.dismissals.items() if k[0] != repo_id}
+            self.on_since[repo_id] = at
 
     def save_dismissal(self, dismissal: Dismissal) -> None:
         self.dismissals.setdefault(_key(dismissal.issue), dismissal)
 
     def noise(self, repo_id: int, last: int) -> Noise:
-        posted = [k for k in self.notes if k[0] == repo_id][-last:]
-        return Noise(len(posted), sum(k in self.dismissals for k in posted))
+        since = self.on_since.get(repo_id)
+        posted = sorted(
+            (k for k, n in self.notes.items() if k[0] == repo_id and n.comment_id is not None),
+            key=self.first_noted.__getitem__,
+        )
+        posted = [k for k in posted if since is None or self.first_noted[k] >= since][-last:]
+        found = [self.dismissals[k] for k in posted if k in self.dismissals]
+        others = {d.by for d in found if not d.by_maintainer}
+        return Noise(len(posted), sum(d.by_maintainer for d in found) + len(others))
 
     def take_writes(self, installation_id: int, count: int, now: datetime) -> float:
         with self._lock:

@@ -9,10 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+import re2
 
 from bot.cli_diagnose import find_python, machines
-from bot.cli_diagnose_output import rows
-from knowledge.diagnostics import parse_result
+from bot.cli_diagnose_output import legend, rows
+from knowledge.diagnostics import ProbeResult, parse_result, update
 from knowledge.diagnostics.runtime.main import block, checksum
 from knowledge.errors import InputError
 
@@ -68,7 +69,7 @@ def test_a_machine_that_does_not_answer_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("hosts", ["-oProxyCommand=x", "a b", "x;y", "$(x)", "a,-b"])
 def test_what_is_no_host_name_never_reaches_ssh(hosts: str) -> None:
-    with pytest.raises(InputError, match="is no host name"):
+    with pytest.raises(InputError, match="is not a valid host name"):
         machines(hosts)
 
 
@@ -99,7 +100,8 @@ def test_a_python_that_is_none_is_said() -> None:
     assert "no Python of at least 3.8" in done.stderr
 
 
-def test_a_probe_that_applied_nowhere_has_no_row() -> None:
+def answers(*pairs: tuple[str, str]) -> tuple[ProbeResult, ...]:
+    """The result of one machine with these outcomes."""
     made: dict[str, object] = {
         "schema": "distriage-result/1",
         "script": "0" * 12,
@@ -110,10 +112,32 @@ def test_a_probe_that_applied_nowhere_has_no_row() -> None:
         "python": "3.11.2",
         "started": 0,
         "seconds": 1.0,
-        "probes": [
-            {"id": "ssh", "outcome": "not_applicable", "seconds": 0.0, "facts": {}},
-            {"id": "shm_size", "outcome": "tiny", "seconds": 0.0, "facts": {}},
-        ],
+        "probes": [{"id": id, "outcome": outcome, "seconds": 0.0, "facts": {}} for id, outcome in pairs],
     }
     made["checksum"] = checksum(made)
-    assert rows(parse_result(block(made))) == [["Shared memory", "[red]tiny[/]"]]
+    return parse_result(block(made))
+
+
+def test_a_probe_that_applied_nowhere_has_no_row() -> None:
+    assert rows(answers(("ssh", "not_applicable"), ("shm_size", "tiny"))) == [
+        ["Shared memory", "[red]tiny[/]"]
+    ]
+
+
+def test_the_legend_explains_outcomes_that_are_no_faults_and_counts_what_did_not_apply() -> None:
+    results = answers(("gpu_driver", "no_gpu"), ("clock", "unsynchronised"), ("ssh", "not_applicable"))
+    lines = legend(results, update({}, results))
+    assert "  no_gpu: No GPU is seen here." in lines
+    assert "  unsynchronised: This machine's clock is not kept by a time server." in lines
+    assert lines[-1] == "1 probe did not apply there: ssh."
+
+
+def test_a_probe_that_was_stopped_is_explained() -> None:
+    results = answers(("shm_size", "ok"), ("ssh", "timed_out"))
+    assert any("gave no answer in its time" in line for line in legend(results, update({}, results)))
+
+
+def test_the_legend_stands_below_the_table() -> None:
+    done = bot("--budget", "20")
+    assert "Red: something to look at." in done.stdout
+    assert re2.search(r"\d+ probes? did not apply there: ", done.stdout)

@@ -50,9 +50,21 @@ def test_json_fits_the_published_schema(tmp_path: Path) -> None:
 
 def test_terminal_and_markdown_name_the_evidence() -> None:
     for form in ("terminal", "markdown"):
-        text = bot("triage", "--format", form, str(EXAMPLE)).stdout.decode()
-        assert "ncclCommInitRank failed" in text
-        assert "github.com" in text
+        done = bot("triage", "--long", "--format", form, str(EXAMPLE))
+        assert done.returncode == 0, done.stderr
+        assert "ncclCommInitRank failed" in done.stdout.decode()
+        assert "https://github.com/" in done.stdout.decode()
+
+
+def test_the_brief_answer_says_how_to_see_the_rest() -> None:
+    brief, long = (
+        bot("triage", *more, "--format", "terminal", str(EXAMPLE)).stdout.decode()
+        for more in ([], ["--long"])
+    )
+    assert 0 < len(brief.splitlines()) < len(long.splitlines())
+    assert "--long" in brief
+    assert "Classification" not in brief
+    assert "Classification" in long
 
 
 def test_a_batch_keeps_order_and_puts_errors_in_their_place(tmp_path: Path) -> None:
@@ -119,6 +131,22 @@ def test_odd_text_is_triaged_and_said(tmp_path: Path, content: bytes, note: str)
     done = bot("triage", "--format", "json", str(tmp_path / "odd.log"))
     assert done.returncode == 0, done.stderr
     assert note in " ".join(json.loads(done.stdout)["evidence"]["notes"])
+
+
+def test_out_is_overwritten_and_says_so(tmp_path: Path) -> None:
+    out = tmp_path / "triage.json"
+    for _ in range(2):
+        done = bot("triage", "--format", "json", "--out", str(out), str(EXAMPLE))
+        assert done.returncode == 0, done.stderr
+    assert json.loads(out.read_text("utf-8"))["id"] == "hang.md"
+    assert "overwritten" in done.stderr.decode()
+
+
+def test_an_out_that_cannot_be_written_ends_in_one_line(tmp_path: Path) -> None:
+    done = bot("triage", "--out", str(tmp_path / "nowhere" / "triage.json"), str(EXAMPLE))
+    assert done.returncode == 2
+    assert len(done.stderr.decode().strip().splitlines()) == 1
+    assert "cannot be written" in done.stderr.decode()
 
 
 def test_fifty_megabytes_are_read_in_part_and_said(tmp_path: Path) -> None:

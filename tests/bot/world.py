@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -10,6 +11,7 @@ from bot.github.handler import process
 from bot.github.payload import storable
 from bot.github.ports import Delivery, Outcome, Ports
 from bot.github.records import IssueRef, RepoRef
+from knowledge.diagnostics.result import checksum
 from tests.bot.fake_core import FakeCore
 from tests.bot.fake_github import FakeComment, FakeGitHub, FakeIssue, FakeRepo, user
 from tests.bot.memory_store import MemoryStore, StillClock
@@ -63,3 +65,21 @@ class World:
 
     def ours(self, issue: FakeIssue) -> list[FakeComment]:
         return [c for c in issue.comments if c.user["login"] == "distriage[bot]"]
+
+
+def result_block(**changes: object) -> str:
+    """What the diagnostics script prints on rank 3, with these fields changed."""
+    data: dict[str, object] = {
+        "schema": "distriage-result/1",
+        "script": "0" * 12,
+        "host": "host-00ff00",
+        "rank": 3,
+        "world_size": 16,
+        "platform": "linux",
+        "python": "3.11.7",
+        "started": 1_700_000_000,
+        "seconds": 4.5,
+        "probes": [{"id": "master_port", "outcome": "refused", "seconds": 0.1, "facts": {"port": 29500}}],
+        **changes,
+    }
+    return f"```distriage-result\n{json.dumps({**data, 'checksum': checksum(data)})}\n```"

@@ -52,7 +52,7 @@ def test_comments_on_real_reports_fit_one_screen_before_the_folds(
     for row in rows:
         issue = {"number": 1, "title": row["title"], "body": row["body"], "user": {"login": "u"}}
         payload = {"action": "opened", "repository": {"id": 1, "full_name": "o/r"}, "issue": issue}
-        found = simulate(payload, core, "mode: comment\nask_below_threshold: true\n")
+        found = simulate(payload, core, "mode: comment\ncomment_on: always\n")
         if found.comment:
             heights[row["id"]] = height(page, found.comment)
     assert len(heights) > len(rows) / 2

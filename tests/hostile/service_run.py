@@ -91,7 +91,7 @@ def _open_issues(fake: FakeGitHub) -> dict[str, FakeIssue]:
     for n, report in enumerate(corpus()):
         name, installation = f"acme/train{n % REPOS}", 1 + n % REPOS
         fake.installations[installation] = {"id": installation, "account": {"login": "acme", "type": "User"}}
-        fake.repo(name).files[".github/distriage.yml"] = "mode: comment\nask_below_threshold: true\n"
+        fake.repo(name).files[".github/distriage.yml"] = "mode: comment\ncomment_on: always\n"
         fake.repo(name).installation = installation
         title, body = report.title[:GITHUB_LIMIT], report.body[:GITHUB_LIMIT]
         found[report.id] = fake.open_issue(name, title, body, author="mallory")

@@ -12,20 +12,36 @@ from datetime import UTC, datetime
 
 import pytest
 
-from bot.gate.markdown import MAX_CHARS
+from bot.gate.markdown import MAX_CHARS, pass_markdown
 from bot.github.handler import process
 from bot.github.payload import storable
 from bot.github.ports import Delivery, Ports
-from knowledge.redact import redact
+from bot.render.comment import render_comment
+from bot.render.view import View
+from knowledge.redaction import redact
 from knowledge.report import Report
-from knowledge.triage import MissingItem, QuotedLine, Triage, VersionConflict
-from tests.bot.fake_core import FakeCore, a_triage
+from knowledge.triage import (
+    MissingItem,
+    QuickCheck,
+    QuotedLine,
+    SecondReading,
+    Triage,
+    VersionConflict,
+)
+from tests.bot.fake_core import FakeCore, a_finding, a_triage
 from tests.bot.fake_github import user
 from tests.bot.live import live
 from tests.bot.memory_store import MemoryStore, StillClock
 from tests.hostile.corpus import Hostile, corpus
 
-LINKS = frozenset({"https://redirect.github.com/horovod/horovod/issues/1006"})
+LINKS = frozenset(
+    {
+        "https://redirect.github.com/horovod/horovod/issues/1006",
+        "https://redirect.github.com/NVIDIA/nccl/issues/1",
+        "https://docs.nvidia.com/nccl/env.html",
+    }
+)
+"""Of the case and of the known failure's sources."""
 FAMILIES = [
     "injection",
     "command",
@@ -61,9 +77,15 @@ def quoting(report: Report) -> Triage:
             "evidence": base.evidence.model_copy(
                 update={
                     "lines": [*quoted, QuotedLine(line=1, text=title, role="root", in_title=True)],
-                    "conflicts": [VersionConflict(id="x", text=telling[-1], source=telling[0])],
+                    "conflicts": [
+                        VersionConflict(id="x", text=telling[-1], source=telling[0], explains_line=1)
+                    ],
                 }
             ),
+            "findings": [a_finding(lines=quoted, held=telling)],
+            "measured": telling,
+            "checks": [QuickCheck(run="py-spy dump --pid PID", reading=telling[0])],
+            "second_reading": SecondReading(used=True, model=telling[0], why=telling[-1][:300]),
             "neighbours": [case],
             "missing": [MissingItem(id="x", ask=telling[0])],
         }
@@ -105,3 +127,12 @@ def test_what_would_be_posted_is_inert(report: Hostile) -> None:
     if report.secret:
         assert report.secret not in posted
         assert report.secret not in kept
+
+
+@pytest.mark.parametrize("report", corpus(), ids=lambda report: report.id)
+def test_a_comment_of_claims_is_as_inert_as_one_of_known_failures(report: Hostile) -> None:
+    triage = quoting(Report("acme/train#1", report.title, report.body)).model_copy(update={"findings": []})
+    draft = render_comment(View(triage=triage, name=FakeCore().name, level="always", explain=True))
+    posted = pass_markdown(draft.body, draft.links)
+    assert live(posted, LINKS) == []
+    assert not (report.secret and report.secret in posted)

@@ -9,6 +9,7 @@ import pytest
 
 from bot.gate.markdown import MAX_CHARS
 from bot.web.body import BODY_LIMIT
+from knowledge.findings.failure import load_catalogue
 from tests.bot.fake_github import BOT, FakeComment
 from tests.bot.live import live
 from tests.hostile.corpus import Hostile, corpus
@@ -28,8 +29,10 @@ def comments(run: Run, report: Hostile) -> list[FakeComment]:
 
 
 def links(body: str) -> frozenset[str]:
+    """What the comment may link to: threads through GitHub's redirect, and the catalogue's own sources."""
     parts = body.split("](https://redirect.github.com/")[1:]
-    return frozenset("https://redirect.github.com/" + part.partition(")")[0] for part in parts)
+    threads = {"https://redirect.github.com/" + part.partition(")")[0] for part in parts}
+    return frozenset(threads | {source for entry in load_catalogue().values() for source in entry.sources})
 
 
 def test_every_report_ends_as_one_comment_that_is_inert(run: Run) -> None:

@@ -1,10 +1,8 @@
 """What the probes should gain on the human-labelled cases, as far as their likelihoods are right.
 
-For each distributed fault of the corpus with a human-labelled cause: the causes as its symptom alone tells
-them (counts over
-the other cases), then outcomes drawn from the likelihoods given the true cause, then the update. It checks
-the sum of the
-parts, not the likelihoods themselves; so the draw is repeated with half the sensitivity and twice the false
+For each distributed fault of the corpus with a human-labelled cause: the causes as its symptom alone implies them
+(counts over the other cases), then readings drawn from the model given the true cause, then the update. It checks the
+sum of the parts, not the likelihoods themselves; so the draw is repeated with half the sensitivity and twice the false
 alarms.
 
     python -m tests.setups.simulate
@@ -19,10 +17,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from knowledge.cases import Case, load_cases
-from knowledge.diagnostics import Outcome, Probe, catalogue, select_probes
-from knowledge.diagnostics.likelihood import likelihood, posterior, strength
-from knowledge.diagnostics.prior import opened
-from knowledge.diagnostics.worth import elsewhere
+from knowledge.diagnostics import Probe, catalogue, select_probes
+from knowledge.diagnostics.model import Model, Sign, model_of, opened
 from tests.setups.table import share
 
 DRAWS = 20
@@ -60,61 +56,39 @@ def human(case: Case) -> bool:
 
 
 def prior_of(symptom: str, rows: Sequence[tuple[str, str, str]], leave_out: str) -> dict[str, float]:
-    """Causes of the other cases with this symptom, opened by the base rates."""
+    """Causes of the other cases with this symptom, spread a little by the base rates."""
     counts = Counter(cause for id, other, cause in rows if other == symptom and id != leave_out)
     total = sum(counts.values())
     return opened({cause: count / total for cause, count in counts.items()} if total else {})
 
 
-def excess(probe: Probe, outcome: Outcome, cause: str) -> float:
-    """How much more often than elsewhere this outcome is seen with the cause."""
-    ratios = likelihood(probe, outcome.id)
-    base = elsewhere(probe, outcome)
-    return max(0.0, base * (ratios[cause] - 1.0)) if ratios is not None and outcome.finding else 0.0
+def answering(probes: Sequence[Probe], chance: random.Random) -> Model:
+    """The model of those probes that apply this time."""
+    return model_of(probe for probe in probes if chance.random() < probe.applies)
 
 
-def draw(probes: Sequence[Probe], cause: str, world: World, chance: random.Random) -> list[tuple[Probe, str]]:
-    """Outcomes of the probes that apply: the cause shows itself in one group at most, the rest is as
-    elsewhere."""
-    applied = [probe for probe in probes if chance.random() < probe.applies]
-    shows = {
-        probe.id: sum(excess(probe, one, cause) for one in probe.outcomes) * world.sensitivity
-        for probe in applied
-    }
-    groups: dict[str, float] = {}
-    for probe in applied:
-        groups[probe.group] = max(groups.get(probe.group, 0.0), shows[probe.id])
-    names = list(groups)
-    rest = max(0.0, 1.0 - sum(groups.values()))
-    where = chance.choices([*names, ""], [*groups.values(), rest])[0]
-    drawn = []
-    for probe in applied:
-        if probe.group == where and chance.random() < shows[probe.id] / groups[where]:
-            weights = [excess(probe, one, cause) for one in probe.outcomes]
+def draw(model: Model, cause: str, world: World, chance: random.Random) -> dict[str, Sign | None]:
+    """What each group reads when the fault has this cause: it shows in one of them at most."""
+    shares = {group: share * world.sensitivity for group, share in model.shares[cause].items()}
+    nowhere = 1.0 - sum(shares.values())
+    where = chance.choices([*shares, ""], [*shares.values(), nowhere])[0]
+    readings: dict[str, Sign | None] = {}
+    for group, place in model.places.items():
+        if group == where:
+            odds = place.shown(cause)
         else:
-            alarms = [
-                0.0 if one.rest else one.otherwise * (world.false_alarms if one.finding else 1)
-                for one in probe.outcomes
-            ]
-            weights = [
-                max(0.0, 1 - sum(alarms)) if one.rest else alarm
-                for one, alarm in zip(probe.outcomes, alarms, strict=True)
-            ]
-        drawn.append((probe, chance.choices(probe.outcomes, weights)[0].id))
-    return drawn
+            alarms = {sign: alarm * world.false_alarms for sign, alarm in place.alarms.items()}
+            odds = {None: max(0.0, 1.0 - sum(alarms.values()))} | alarms
+        readings[group] = chance.choices(list(odds), list(odds.values()))[0]
+    return readings
 
 
-def after(prior: Mapping[str, float], drawn: Sequence[tuple[Probe, str]]) -> str:
-    """The most probable cause after the outcomes; of a group only the strongest, as in update()."""
-    best: dict[str, tuple[tuple[bool, float], Mapping[str, float]]] = {}
-    for probe, outcome_id in drawn:
-        ratios, outcome = likelihood(probe, outcome_id), probe.outcome(outcome_id)
-        if ratios is None or outcome is None:
-            continue
-        rank = (outcome.finding, strength(ratios))
-        if probe.group not in best or rank > best[probe.group][0]:
-            best[probe.group] = (rank, ratios)
-    moved = posterior(prior, [ratios for _, ratios in best.values()])
+def after(
+    prior: Mapping[str, float], probes: Sequence[Probe], cause: str, world: World, chance: random.Random
+) -> str:
+    """The most probable cause after one draw."""
+    model = answering(probes, chance)
+    moved = model.posterior(prior, draw(model, cause, world, chance))
     return max(moved, key=moved.__getitem__)
 
 
@@ -131,7 +105,7 @@ def main() -> int:
         for name, chosen in (("every probe", dict.fromkeys(small, every)), ("a comment's script", small)):
             chance = random.Random(SEED)
             right = sum(
-                after(priors[id], draw(chosen[id], cause, world, chance)) == cause
+                after(priors[id], chosen[id], cause, world, chance) == cause
                 for id, _, cause in rows
                 for _ in range(DRAWS)
             )

@@ -67,4 +67,4 @@ def test_another_machine_is_asked_over_ssh(tmp_path: Path) -> None:
     found = {finding["outcome"]: finding["who"] for finding in told["findings"]}
     (other,) = found["tiny"]
     assert told["machines"][other] == "node1"
-    assert any(text.startswith("shm_size.") for text in told["differences"])
+    assert any("shm_size" in text for text in told["differences"])

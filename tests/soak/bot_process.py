@@ -1,4 +1,4 @@
-"""The bot as processes that tests may kill: `python -m tests.soak.bot_process web|worker|serve`."""
+"""The bot as processes that tests may kill: `python -m tests.soak.bot_process web|worker|serve|whole`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import httpx2
@@ -16,7 +17,7 @@ from bot.clock import SystemClock
 from bot.db.store import PostgresStore
 from bot.github.app import App
 from bot.github.ports import Ports
-from bot.github_work import github_handler, work_of
+from bot.github_work import github_handler, make_app, work_of
 from bot.jobs.worker import WorkerOptions
 from bot.logs import configure_logs
 from bot.service import Service, Work
@@ -29,6 +30,7 @@ from tests.bot.fake_core import FakeCore, a_triage
 
 ROOT = Path(__file__).parents[2]
 SECRET = "soak"
+WORKS = {"serve": "spinning_work", "whole": "whole_work"}
 QUICK = WorkerOptions(concurrency=4, heartbeat=0.5, stalled=3.0, poll=0.2, grace=5.0)
 
 
@@ -82,6 +84,25 @@ def spinning_work(service: Service) -> Work:
     return work_of(service, None, TriagePool("tests.soak.bot_process:spinning_core"))
 
 
+class QuotingCore:
+    """Quotes the report, so that a comment shows which text it was made of."""
+
+    def triage(self, report: Report) -> Triage:
+        return a_triage(report)
+
+
+def quoting_core() -> QuotingCore:
+    return QuotingCore()
+
+
+def whole_work(service: Service) -> Work:
+    """All that a worker has: GitHub, its sweeps, and triage processes of their own."""
+    work = work_of(
+        service, make_app(service.settings), pool := TriagePool("tests.soak.bot_process:quoting_core")
+    )
+    return replace(work, state=pool.state, close=pool.close)
+
+
 async def _bare(port: int) -> None:
     """A server that reads what it is sent and says 202: what the machine itself needs."""
 
@@ -101,8 +122,8 @@ def main(kind: str, *arguments: str) -> None:
     settings = load_settings()
     if kind == "web":
         serve(settings, "127.0.0.1", int(arguments[0]), None)
-    elif kind == "serve":
-        serve(settings, "127.0.0.1", int(arguments[0]), "tests.soak.bot_process:spinning_work")
+    elif kind in WORKS:
+        serve(settings, "127.0.0.1", int(arguments[0]), f"tests.soak.bot_process:{WORKS[kind]}")
     elif kind == "bare":
         asyncio.run(_bare(int(arguments[0])))
     else:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from bot.github.commands import Command, Malformed, may, parse_command
 from knowledge.diagnostics import parse_result
-from knowledge.diagnostics.result import checksum
 from knowledge.report import Report
 from knowledge.triage import Triage
 from tests.bot.fake_core import FakeCore, a_triage
 from tests.bot.fake_github import BOT, FakeIssue, user
-from tests.bot.world import REPO, World
+from tests.bot.world import REPO, World, result_block
 
 SECRET = "ghp_" + "a1B2" * 9
 
@@ -91,7 +88,7 @@ def test_a_correction_is_stored_with_who_and_when_and_shown(triaged: tuple[World
     assert SECRET not in correction.body
     assert "[redacted:" in correction.body
     [ours] = world.ours(issue)
-    assert "Corrected by a maintainer: Hang & timeout (`B.2`), Dependency (`dependency`)" in ours.body
+    assert "Set by a maintainer: Hang & timeout (`B.2`), Dependency (`dependency`)" in ours.body
     assert issue.labels == ["setup-hang"]
     assert issue.comments[-1].reactions == [(BOT, "+1")]
 
@@ -101,7 +98,7 @@ def test_a_correction_outlives_an_edit(triaged: tuple[World, FakeIssue]) -> None
     world.say(issue, "maria", "/triage symptom=B.2")
     issue.body += " And more."
     world.opened(issue, "edited")
-    assert "Corrected by a maintainer" in world.ours(issue)[0].body
+    assert "Set by a maintainer" in world.ours(issue)[0].body
 
 
 def test_dismiss_by_the_author_folds_the_comment_for_good(triaged: tuple[World, FakeIssue]) -> None:
@@ -119,24 +116,8 @@ def test_explain_adds_a_fold(triaged: tuple[World, FakeIssue]) -> None:
     world, issue = triaged
     world.say(issue, "reporter", "/triage explain")
     [ours] = world.ours(issue)
-    assert "How this was arrived at" in ours.body
-    assert "`D.2.1` 83 %" in ours.body
-
-
-def result_block() -> str:
-    data: dict[str, object] = {
-        "schema": "distriage-result/1",
-        "script": "0123456789ab",
-        "host": "host-00ff00",
-        "rank": 3,
-        "world_size": 16,
-        "platform": "linux",
-        "python": "3.11.7",
-        "started": 1_700_000_000,
-        "seconds": 4.5,
-        "probes": [{"id": "master_port", "outcome": "refused", "seconds": 0.1, "facts": {"port": 29500}}],
-    }
-    return f"```distriage-result\n{json.dumps({**data, 'checksum': checksum(data)})}\n```"
+    assert "How this was reached" in ours.body
+    assert "`D.2.1` 83%" in ours.body
 
 
 def test_a_result_is_stored_redacted_and_read_with_the_report(triaged: tuple[World, FakeIssue]) -> None:
@@ -149,9 +130,10 @@ def test_a_result_is_stored_redacted_and_read_with_the_report(triaged: tuple[Wor
 
     world.core.answer = answer
     world.say(issue, "reporter", f"/triage result\nmy key is {SECRET}\n{result_block()}")
-    [(_, text)] = world.store.pasted.values()
-    assert SECRET not in text
-    assert parse_result(text)[0].rank == 3
+    [(_, kept)] = world.store.pasted.values()
+    assert (kept.by, kept.by_maintainer) == ("reporter", False)
+    assert SECRET not in kept.text
+    assert parse_result(kept.text)[0].rank == 3
     assert parse_result(seen[-1])[0].rank == 3
     assert issue.comments[-1].reactions == [(BOT, "+1")]
 

@@ -68,3 +68,12 @@ def test_without_an_app_every_lacking_setting_is_named() -> None:
         "DISTRIAGE_GITHUB_WEBHOOK_SECRET",
         "DISTRIAGE_GITHUB_APP_ID",
     ]
+
+
+def test_github_is_no_problem_of_who_runs_slack_alone(world: World, fake_url: str) -> None:
+    nothing = {"github_webhook_secret": None, "github_app_id": None, "github_private_key": None}
+    [found] = examined(world, fake_url, **nothing, slack_signing_secret=SecretStr("s"))
+    assert (found.state, found.text) == ("ok", "not set up: Slack alone")
+    assert len(examined(world, fake_url, **nothing)) == 3
+    begun = examined(world, fake_url, **(nothing | {"github_app_id": 5}), slack_signing_secret=SecretStr("s"))
+    assert [found.state for found in begun] == ["missing", "missing"]

@@ -8,8 +8,9 @@ import pytest
 
 from bot.github.errors import TryAgain
 from bot.github.marker import read_marker
+from bot.render.view import Draft
 from knowledge.report import Report
-from tests.bot.fake_core import a_triage, axis
+from tests.bot.fake_core import a_triage, axis, thin
 from tests.bot.fake_github import Fault, once, user
 from tests.bot.world import REPO, World
 
@@ -30,7 +31,7 @@ def test_a_new_issue_gets_one_comment_that_fits_its_text(posting: World) -> None
     marker = read_marker(comment.body)
     assert marker is not None
     assert marker.input_hash == Report("x", issue.title, issue.body).content_hash
-    assert "Hang (`D.2.1`)" in comment.body.splitlines()[1]
+    assert comment.body.splitlines()[1].startswith("This looks like a known failure: **NCCL picked")
 
 
 def test_the_same_delivery_again_changes_nothing(posting: World) -> None:
@@ -62,7 +63,7 @@ def test_without_a_configuration_nothing_is_written(world: World) -> None:
     outcome = world.opened(issue)
     assert outcome.kind == "shadow"
     assert world.fake.writes() == []
-    assert "Hang" in world.store.triages[-1].would_post
+    assert "known failure" in world.store.triages[-1].would_post
 
 
 def test_died_between_writing_and_noting(posting: World) -> None:
@@ -107,7 +108,7 @@ def test_limits_and_server_errors_run_again_later(posting: World, kind: str, lea
     with pytest.raises(TryAgain) as later:
         posting.opened(issue)
     assert later.value.after >= least
-    posting.clock.forward(posting.ports.settle_seconds + 1)
+    posting.clock.forward(later.value.after + posting.ports.settle_seconds + 1)
     posting.opened(issue)
     assert len(posting.ours(issue)) == 1
 
@@ -223,35 +224,63 @@ def test_another_bot_that_asks_is_not_repeated(posting: World) -> None:
     posting.fake.add_comment(issue, "helper[bot]", "Please provide the logs and your environment.")
     posting.opened(issue)
     [comment] = posting.ours(issue)
-    assert "please add" not in comment.body
+    assert "To narrow this down" not in comment.body
 
 
-def test_below_the_thresholds_nothing_is_said(posting: World) -> None:
-    unsure = axis(("fault", 0.4), ("howto", 0.3), claim=False)
-    posting.core.answer = lambda report: a_triage(report, type=unsure)
-    assert posting.opened(posting.issue()).reason == "below_threshold"
+def test_a_claimed_stage_symptom_or_cause_alone_says_nothing(posting: World) -> None:
+    posting.core.answer = lambda report: a_triage(report, findings=[])
+    assert posting.opened(posting.issue()).reason == "nothing_specific"
     assert posting.fake.writes() == []
 
 
-def test_below_the_thresholds_only_what_is_missing_where_wanted(world: World) -> None:
-    world.configure("mode: comment\nask_below_threshold: true\n")
-    unsure = axis(("fault", 0.4), ("howto", 0.3), claim=False)
-    world.core.answer = lambda report: a_triage(report, type=unsure)
+def test_a_claim_is_said_where_the_repository_wants_claims(world: World) -> None:
+    world.configure("mode: comment\ncomment_on: claims\n")
+    world.core.answer = lambda report: a_triage(report, findings=[])
+    issue = world.issue()
+    assert world.opened(issue).reason == "created"
+    assert "**Hang (`D.2.1`)** — likely (83%)." in world.ours(issue)[0].body
+
+
+def test_a_best_guess_is_said_where_the_repository_wants_it_and_to_a_maintainer_who_asks(
+    world: World,
+) -> None:
+    unclaimed = {
+        "symptom": axis(("B.2", 0.4), claim=False),
+        "stage": axis(("B", 0.4), claim=False),
+        "cause": axis(("dependency", 0.3), claim=False),
+    }
+    world.core.answer = lambda report: a_triage(report, findings=[], **unclaimed)
+    for level, kind in (("claims", "silent"), ("always", "written")):
+        world.configure(f"mode: comment\ncomment_on: {level}\n")
+        assert world.opened(world.issue()).kind == kind
+    world.repo.permissions["maria"] = "write"
+    world.configure("mode: comment\n")
+    issue = world.issue()
+    assert world.opened(issue).kind == "silent"
+    world.say(issue, "maria", "/triage")
+    assert len(world.ours(issue)) == 1
+
+
+def test_a_report_that_shows_nothing_is_asked_for_it_and_nothing_else_is_said(world: World) -> None:
+    world.configure("mode: comment\n")
+    world.core.answer = thin
     issue = world.issue()
     world.opened(issue)
     [comment] = world.ours(issue)
     assert "NCCL_DEBUG=INFO" in comment.body
-    assert "Watchdog" not in comment.body
+    assert "known failure:" not in comment.body
+    world.configure("mode: comment\nsections: [evidence]\n")
+    assert world.opened(world.issue()).reason == "too_little"
 
 
 def test_a_finding_that_an_edit_took_away_is_withdrawn(posting: World) -> None:
     issue = posting.issue()
     posting.opened(issue)
-    posting.core.answer = lambda report: a_triage(report, type=axis(("feature", 0.9)))
+    posting.core.answer = lambda report: a_triage(report, type=axis(("feature", 0.9)), findings=[])
     issue.body = "Oh, it is only that I would like a nicer progress bar in the launcher"
     posting.opened(issue, "edited")
     [comment] = posting.ours(issue)
-    assert "Nothing can be said" in comment.body
+    assert "nothing to add to the current text" in comment.body
 
 
 def test_an_id_outside_the_taxonomy_stops_at_the_gate(posting: World) -> None:
@@ -261,8 +290,12 @@ def test_an_id_outside_the_taxonomy_stops_at_the_gate(posting: World) -> None:
     assert outcome.detail == ("unknown id of symptom",)
 
 
-def test_a_comment_that_the_gate_refuses_is_noted_with_the_rules_it_breaks(posting: World) -> None:
-    posting.core.answer = lambda report: a_triage(report, script="\u202e" + "x" * 10)
+def test_a_comment_that_the_gate_refuses_is_noted_with_the_rules_it_breaks(
+    posting: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "bot.github.triage_issue.render_comment", lambda view: Draft("never\u200b rendered", frozenset())
+    )
     outcome = posting.opened(posting.issue())
     assert (outcome.kind, outcome.reason, outcome.detail) == (
         "silent",
@@ -272,13 +305,6 @@ def test_a_comment_that_the_gate_refuses_is_noted_with_the_rules_it_breaks(posti
     assert posting.fake.writes() == []
     [record] = posting.store.triages
     assert (record.reason, record.detail, record.would_post) == ("gate_refused", ("invisible character",), "")
-
-
-def test_german_frame(world: World) -> None:
-    world.configure("mode: comment\nlanguage: de\n")
-    issue = world.issue()
-    world.opened(issue)
-    assert "Um mehr zu sagen" in world.ours(issue)[0].body
 
 
 def test_the_budget_of_writes_is_kept(posting: World) -> None:
@@ -335,6 +361,38 @@ def test_a_label_that_no_longer_fits_goes_when_it_was_ours(world: World) -> None
         world.opened(issue, "edited")
     assert ours.labels == []
     assert theirs.labels == ["hang"]
+
+
+@pytest.mark.parametrize(("kind", "status"), [("403", 403), ("422", 422)])
+def test_labels_that_github_refuses_cost_nothing_else(world: World, kind: str, status: int) -> None:
+    world.configure(BOTH)
+    world.repo.labels.append("hang")
+    world.fake.faults = once("POST", "/labels", Fault(kind))  # type: ignore[arg-type]
+    issue = world.issue()
+    outcome = world.opened(issue)
+    assert (outcome.kind, outcome.reason) == ("written", "created")
+    assert outcome.detail == (f"labels refused ({status})",)
+    assert len(world.ours(issue)) == 1
+
+
+def test_the_comment_is_there_before_labels_that_have_to_wait(world: World) -> None:
+    world.configure(BOTH)
+    world.repo.labels.append("hang")
+    world.fake.faults = once("POST", "/labels", Fault("500"))
+    issue = world.issue()
+    with pytest.raises(TryAgain):
+        world.opened(issue)
+    assert len(world.ours(issue)) == 1
+    assert world.opened(issue).labels_added == ("hang",)
+    assert len(world.ours(issue)) == 1
+
+
+def test_a_configured_framework_is_left_to_the_core_to_use_where_the_text_says_none(world: World) -> None:
+    world.configure("mode: comment\nframework: megatron\n")
+    seen: list[Report] = []
+    world.core.answer = lambda report: (seen.append(report), a_triage(report))[1]
+    world.opened(world.issue())
+    assert {(one.framework, one.usual_framework) for one in seen} == {(None, "megatron-lm")}
 
 
 def test_labels_are_created_when_asked(world: World) -> None:

@@ -8,8 +8,12 @@ from pathlib import Path
 import pytest
 import yaml
 from jsonschema import Draft202012Validator
+from typer.testing import CliRunner
 
-from bot.github.repo_config import ConfigError, RepoConfig, parse_config
+from bot.cli import app as cli
+from bot.gate.markdown import violations
+from bot.github.repo_config import ConfigError, RepoConfig, config_notes, parse_config
+from bot.render.comment import render_config_error
 from tests.bot.fake_core import FakeCore
 from tests.bot.fake_github import Fault, once
 from tests.bot.world import World
@@ -26,31 +30,100 @@ def test_an_empty_file_means_shadow() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("mode: loud", "mode"),
-        ("mod: both", "the file"),
-        ("thresholds: {symptom: 2}", "thresholds.symptom"),
-        ("labels: {symptom: {Z.9: hang}}", "labels.symptom"),
-        ("labels: {mood: {bad: x}}", "labels"),
-        ("- a\n- b", "the file"),
-        ("mode: [", "no YAML in line"),
-        ("a: &a [1]\nb: *a", "aliases"),
+        (
+            "mode: bothh",
+            "line 1: `mode: bothh` is not allowed; did you mean `both`? Allowed: `shadow`, `label`",
+        ),
+        ("\nmode:", "line 2: `mode` has no value; allowed: `shadow`, "),
+        ("mode: both\nlables: {}", "line 2: `lables` is not a known key; did you mean `labels`?"),
+        ("thresholds: {sympton: 1}", "`thresholds.sympton` is not a known key; did you mean `symptom`?"),
+        ("thresholds:\n  symptom: 2", "line 2: `thresholds.symptom: 2` must be less than or equal to 1"),
+        ("framework: caffe", "line 1: `framework: caffe` is not allowed; allowed: `pytorch`, `tensorflow`"),
+        ("labels:\n  symptom:\n    D.2.9: hang", "line 3: `labels.symptom` has no id `D.2.9`; the nearest"),
+        ("labels: {mood: {bad: x}}", "`labels.mood` is not a known key; allowed: `type`, `stage`"),
+        (f"labels: {{symptom: {{D.2.1: {'x' * 51}}}}}", "has over 50 characters"),
+        ("sections:\n- evidence\n- fixs", "line 3: `sections.1: fixs` is not allowed; did you mean `fixes`?"),
+        ("ignore: {bots: maybe}", "`ignore.bots: maybe` must be a valid boolean"),
+        ("noise: 3", "line 1: `noise` must hold keys with values"),
+        ("1: 2", "line 1: `1` is not a known key"),
+        ("- a\n- b", "line 1: the file must hold keys with values"),
+        ("mode: [", "line 1: this is not valid YAML"),
+        ("a: &a [1]\nb: *a", "line 2: YAML aliases are not allowed"),
         ("[" * 20_000, "nested"),
         ("mode: 2001-99-99", "cannot be read"),
         ("min_length: " + "9" * 6000, "cannot be read"),
-        ("? [a]\n: b", "no YAML"),
-        ("!!python/object/apply:os.system [ls]", "no YAML"),
+        ("? [a]\n: b", "line 1: this is not valid YAML"),
+        ("!!python/object/apply:os.system [ls]", "line 1: this is not valid YAML"),
     ],
 )
-def test_a_broken_file_says_where(text: str, words: str) -> None:
+def test_a_broken_file_says_where_and_what_would_do(text: str, words: str) -> None:
     with pytest.raises(ConfigError) as error:
         parse_config(text, IDS)
     assert words in str(error.value)
+    assert "docs/" not in str(error.value)
 
 
-def test_an_error_repeats_nothing_of_the_file() -> None:
+def test_all_errors_are_named_at_once_in_the_order_of_the_file() -> None:
     with pytest.raises(ConfigError) as error:
-        parse_config("'@everyone <img>': 1", IDS)
-    assert "everyone" not in str(error.value)
+        parse_config("lables: {}\nthresholds:\n  fix: -1\nmode: bothh\n", IDS)
+    assert [one.partition(":")[0] for one in error.value.problems] == ["line 1", "line 3", "line 4"]
+
+
+def test_a_file_full_of_errors_names_the_first_ten() -> None:
+    with pytest.raises(ConfigError) as error:
+        parse_config("\n".join(f"key{n}: 1" for n in range(30)), IDS)
+    assert len(error.value.problems) == 11
+    assert error.value.problems[-1] == "and 20 more"
+
+
+def test_what_an_error_repeats_of_the_file_is_inert_in_a_comment() -> None:
+    with pytest.raises(ConfigError) as error:
+        parse_config("'@everyone <img>': 1\nmode: '#1 `@all` https://evil.example/x'", IDS)
+    draft = render_config_error(str(error.value))
+    assert "@everyone" in draft.body
+    assert violations(draft.body, draft.links) == []
+
+
+@pytest.mark.parametrize(
+    ("word", "id_"),
+    [
+        *((one, one) for one in ("keras", "ray", "pytorch-lightning", "mxnet", "megatron-lm", "colossal-ai")),
+        ("megatron", "megatron-lm"),
+        ("colossalai", "colossal-ai"),
+        ("PyTorch", "pytorch"),
+    ],
+)
+def test_frameworks_are_those_that_the_core_reads(word: str, id_: str) -> None:
+    assert parse_config(f"framework: {word}", IDS).framework == id_
+
+
+def test_what_was_read_by_a_former_version_stays_readable() -> None:
+    kept = {"mode": "comment", "language": "de", "framework": "megatron"}
+    kept |= {"labels": {"symptom": {"D.2.1": "x" * 60}}}
+    config = RepoConfig.model_validate_json(json.dumps(kept))
+    assert (config.mode, config.framework) == ("comment", "megatron-lm")
+
+
+def test_a_language_is_accepted_and_noted_as_without_effect() -> None:
+    text = "mode: comment\nlanguage: de\n"
+    assert parse_config(text, IDS) == RepoConfig(mode="comment")
+    assert config_notes(text) == ["line 2: `language` is ignored: comments are in English only"]
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "words"),
+    [
+        ("mode: comment\nlanguage: de\n", 0, "note: line 2: `language` is ignored"),
+        ("mode: comment\n", 0, "can be used, mode comment"),
+        ("mode: bothh\nlables: {}\n", 1, "line 2: `lables` is not a known key"),
+        ("labels: {symptom: {D.2.1: hang}}\n", 0, "can be used"),
+    ],
+)
+def test_a_file_is_checked_before_it_is_committed(tmp_path: Path, text: str, code: int, words: str) -> None:
+    file = tmp_path / "distriage.yml"
+    file.write_text(text)
+    ended = CliRunner().invoke(cli, ["config", "check", str(file)])
+    assert (ended.exit_code, words in ended.output) == (code, True)
 
 
 def test_a_broken_file_leaves_the_last_good_one_in_force(world: World) -> None:
@@ -61,7 +134,7 @@ def test_a_broken_file_leaves_the_last_good_one_in_force(world: World) -> None:
     assert world.opened(issue).kind == "written"
     cache = world.store.configs[world.repo.id]
     assert cache.error is not None
-    assert "no YAML" in cache.error
+    assert "not valid YAML" in cache.error
 
 
 def test_a_file_broken_from_the_start_means_shadow(world: World) -> None:
@@ -78,11 +151,45 @@ def test_maintainers_are_told_once_where_they_asked(world: World) -> None:
     for n in range(3):
         world.opened(world.issue(f"Hang {n}", "It hangs at the first barrier after loading"))
     [note] = world.ours(meta)
-    assert "cannot be used" in note.body
+    assert "can't be used" in note.body
     world.configure(f"mode: comment\nreport_errors_to: {meta.number}\n")
     world.opened(world.issue("Hang again", "It hangs at the first barrier after loading"))
-    assert "can be read again" in world.ours(meta)[0].body
+    assert "is valid again" in world.ours(meta)[0].body
     assert len(meta.comments) == 1
+
+
+def test_maintainers_are_told_in_label_mode_too(world: World) -> None:
+    meta = world.issue("Triage bot", "Notes about the configuration of the bot go here")
+    world.configure(f"mode: label\nreport_errors_to: {meta.number}\n")
+    world.opened(world.issue())
+    world.configure("mode: [")
+    world.opened(world.issue("Hang", "It hangs at the first barrier after loading"))
+    [note] = world.ours(meta)
+    assert "can't be used" in note.body
+
+
+def test_a_note_that_github_refused_once_is_written_later(world: World) -> None:
+    meta = world.issue("Triage bot", "Notes about the configuration of the bot go here")
+    world.configure(f"mode: comment\nreport_errors_to: {meta.number}\n")
+    world.opened(world.issue())
+    world.configure("mode: [")
+    world.fake.faults = once("POST", f"/issues/{meta.number}/comments", Fault("502"))
+    world.opened(world.issue("Hang", "It hangs at the first barrier after loading"))
+    assert world.ours(meta) == []
+    world.opened(world.issue("Hang again", "It hangs at the first barrier after loading"))
+    [note] = world.ours(meta)
+    assert "can't be used" in note.body
+
+
+def test_of_a_file_over_64_kib_the_last_good_one_holds(world: World) -> None:
+    meta = world.issue("Triage bot", "Notes about the configuration of the bot go here")
+    world.configure(f"mode: comment\nreport_errors_to: {meta.number}\n")
+    world.opened(world.issue())
+    world.configure("mode: both\n" + "# a long comment\n" * 5000)
+    issue = world.issue("Hang", "It hangs at the first barrier after loading")
+    assert world.opened(issue).kind == "written"
+    [note] = world.ours(meta)
+    assert "64 KiB" in note.body
 
 
 def test_an_unchanged_file_is_not_sent_again(world: World) -> None:
@@ -97,7 +204,7 @@ def test_an_unchanged_file_is_not_sent_again(world: World) -> None:
 def test_while_the_file_cannot_be_fetched_the_known_one_holds(world: World) -> None:
     world.configure("mode: comment\n")
     world.opened(world.issue())
-    world.fake.faults = once("GET", "/contents/", Fault("secondary"))
+    world.fake.faults = lambda method, path: Fault("502") if "/contents/" in path else None
     issue = world.issue("Second", "It hangs at the first barrier after loading")
     assert world.opened(issue).kind == "written"
 

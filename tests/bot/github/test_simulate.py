@@ -12,7 +12,7 @@ from bot.cli_github import describe, read_payload
 from bot.github.repo_config import ConfigError
 from bot.github.simulate import simulate
 from knowledge.errors import InputError
-from tests.bot.fake_core import FakeCore, a_triage, axis
+from tests.bot.fake_core import FakeCore, a_triage
 from tests.bot.fake_github import FakeGitHub
 from tests.bot.world import BODY, REPO
 
@@ -30,8 +30,8 @@ def opened(**changes: Any) -> dict[str, Any]:
 def test_in_shadow_it_shows_what_would_be_said() -> None:
     found = simulate(opened(), CORE)
     assert (found.mode, found.writes) == ("shadow", False)
-    assert "Hang (`D.2.1`)" in found.comment
-    assert describe(found).startswith("mode shadow: would write nothing (finding)")
+    assert "known failure: **NCCL" in found.comment
+    assert describe(found).startswith("mode shadow: would write nothing (known_failure)")
 
 
 def test_with_a_configuration_it_shows_what_would_be_written() -> None:
@@ -45,14 +45,25 @@ def test_a_payload_of_a_repository_hook_will_do() -> None:
     assert simulate(payload, CORE).comment
 
 
+def test_an_issue_as_the_api_returns_it_will_do() -> None:
+    issue = opened()["issue"] | {"repository_url": "https://api.github.com/repos/acme/train"}
+    assert "known failure: **NCCL" in simulate(issue, CORE).comment
+
+
+@pytest.mark.parametrize("payload", [{}, {"zen": "x"}, {"title": 3}, {"action": "opened", "issue": {}}])
+def test_what_is_neither_payload_nor_issue_is_refused(payload: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="Give a payload"):
+        simulate(payload, CORE)
+
+
 def test_left_alone() -> None:
     assert simulate(opened(locked=True), CORE).reason == "left alone: locked"
 
 
-def test_silent_below_the_thresholds() -> None:
-    core = FakeCore(lambda report: a_triage(report, type=axis(("fault", 0.3), claim=False)))
+def test_silent_where_no_known_failure_matches() -> None:
+    core = FakeCore(lambda report: a_triage(report, findings=[]))
     found = simulate(opened(), core, "mode: comment\n")
-    assert (found.reason, found.writes, found.comment) == ("below_threshold", False, "")
+    assert (found.reason, found.writes, found.comment) == ("nothing_specific", False, "")
 
 
 def test_a_command() -> None:
@@ -72,6 +83,15 @@ def test_what_is_no_payload_is_told(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     with pytest.raises(InputError):
         read_payload(path)
+
+
+def test_a_saved_issue_is_no_payload_and_is_told_so(tmp_path: Path) -> None:
+    path = tmp_path / "issue.json"
+    path.write_text(json.dumps({"title": "Training hangs", "number": 5, "body": "It hangs."}))
+    with pytest.raises(InputError) as told:
+        read_payload(path)
+    assert "is a saved issue" in str(told.value.message)
+    assert "bot triage" in told.value.remedy
 
 
 def test_a_payload_file_is_read(tmp_path: Path) -> None:

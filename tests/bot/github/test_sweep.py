@@ -5,10 +5,14 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
+
+from bot.github import sweep
 from bot.github.events import lock, parse
 from bot.github.handler import process
 from bot.github.payload import storable
 from bot.github.sweep import disliked_comments, lost_deliveries, untriaged_issues
+from tests.bot.fake_github import user
 from tests.bot.world import REPO, World
 
 DAY = timedelta(days=1)
@@ -65,6 +69,62 @@ def test_a_suspended_installation_is_passed_over(world: World) -> None:
     world.fake.installations[1]["suspended_at"] = "2026-01-01T00:00:00Z"
     assert list(untriaged_issues(world.ports, DAY)) == []
     assert world.store.installations[1].state == "suspended"
+
+
+def test_a_quiet_repository_is_looked_at_for_nothing(world: World) -> None:
+    world.clock.time = datetime.now(UTC)
+    world.opened(world.issue())
+    assert list(untriaged_issues(world.ports, DAY)) == []
+    assert list(untriaged_issues(world.ports, DAY)) == []
+    assert world.fake.unchanged == 1
+    missed = world.issue("Second", "It hangs at the first barrier after loading")
+    for _ in range(2):
+        [swept] = untriaged_issues(world.ports, DAY)
+        assert swept.payload["issue"]["number"] == missed.number
+    assert world.fake.unchanged == 2, "what is still not triaged is found again without being sent again"
+
+
+def test_many_new_issues_are_read_page_by_page(world: World) -> None:
+    world.clock.time = datetime.now(UTC)
+    for n in range(130):
+        world.issue(f"Hang {n}", "It hangs at the first barrier after loading")
+    assert len(list(untriaged_issues(world.ports, DAY))) == 130
+
+
+def test_of_many_repositories_each_sweep_looks_at_a_part(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweep, "LOOKS", 4)
+    world.clock.time = datetime.now(UTC)
+    for n in range(10):
+        world.fake.open_issue(f"acme/r{n}", "Training hangs", "Watchdog caught a timeout on rank 3.")
+    found = []
+    for _ in range(3):
+        world.fake.requests.clear()
+        found += [d.payload["repository"]["full_name"] for d in untriaged_issues(world.ports, DAY)]
+        assert sum(path.endswith("/issues") for _, path in world.fake.requests) <= 4
+        world.clock.forward(600)
+    assert sorted(found) == sorted(f"acme/r{n}" for n in range(10))
+
+
+def test_an_installation_that_refuses_the_app_stops_no_other(world: World) -> None:
+    world.clock.time = datetime.now(UTC)
+    world.fake.installations[2] = {"id": 2, "account": user("octo")}
+    world.repo.installation = 1
+    world.fake.open_issue("octo/jobs", "Training hangs", "It hangs at the first barrier")
+    world.fake.repo("octo/jobs").installation = 2
+    world.issue()
+    refused = {1: True}
+
+    def revoke(method: str, path: str) -> None:
+        if refused[1]:
+            world.fake.revoked.update(t for t, i in world.fake.tokens.items() if i == 1)
+
+    world.fake.on_request = revoke
+    assert [d.payload["repository"]["full_name"] for d in untriaged_issues(world.ports, DAY)] == ["octo/jobs"]
+    world.fake.repo("octo/jobs").issues.clear()
+    refused[1] = False
+    assert [d.payload["repository"]["full_name"] for d in untriaged_issues(world.ports, DAY)] == [REPO]
 
 
 def test_an_issue_triaged_while_its_sweep_waited_is_not_triaged_again(world: World) -> None:

@@ -62,8 +62,8 @@ def test_the_triage_says_what_the_llm_did_and_took(llm: FakeLlm, bot: Command) -
     note = value["second_reading"]
     assert (note["used"], note["duties"]) == (True, ["reader", "adjudicator"])
     assert (note["tokens_in"], note["tokens_out"]) == (2000, 200)
-    told = " ".join(bot("triage", str(bot.report)).stdout.split())
-    assert "acme-7b was heard; 0 tokens" in told  # the same question again: from the cache
+    told = " ".join(bot("triage", "--long", str(bot.report)).stdout.split())
+    assert "acme-7b was used; 0 tokens" in told  # the same question again: from the cache
     assert len(llm.requests) == 2
 
 
@@ -100,7 +100,7 @@ def test_a_server_that_is_down_costs_nothing_but_a_remark(llm: FakeLlm, bot: Com
     llm.brain = lambda body: Answer(status=500)
     done = bot("triage", str(bot.report))
     assert done.exit_code == 0
-    assert "the local answer stands: server_error" in done.stdout
+    assert "local answer only: server_error" in done.stdout
 
 
 def test_an_llm_without_a_gain_is_not_asked_and_that_is_said(llm: FakeLlm, bot: Command) -> None:

@@ -139,8 +139,18 @@ def test_a_damaged_result_is_told_before_anything_is_paid(
     llm: FakeLlm, config: LlmConfig, knowledge: Knowledge
 ) -> None:
     with second_reader(config) as reader, pytest.raises(InputError):
-        reader.triage(replace(REPORT, body="```distriage-result\nhalf"), knowledge)
+        reader.triage(REPORT, knowledge, result="```distriage-result\nhalf")
     assert llm.requests == []
+
+
+def test_a_damaged_result_in_the_reports_text_is_noted(
+    llm: FakeLlm, config: LlmConfig, knowledge: Knowledge
+) -> None:
+    report = replace(REPORT, body=f"{REPORT.body}\n```distriage-result\nhalf")
+    with second_reader(config) as reader:
+        found = reader.triage(report, knowledge).triage
+    assert found.evidence.notes[0].startswith("A diagnostics result in the text could not be read: ")
+    assert found.content_hash == report.content_hash
 
 
 FAULTS: dict[str, Callable[[Body], Answer]] = {

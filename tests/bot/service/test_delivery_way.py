@@ -7,12 +7,15 @@ import threading
 import time
 
 import httpx2
+import pytest
 
 from bot.db.deliveries import Deliveries, StoredDelivery
+from bot.github_intake import new_delivery
 from bot.jobs.retry import MAX_ATTEMPTS, TryLater
 from bot.jobs.runner import Ended
 from bot.jobs.worker import WorkerOptions
 from bot.service import Service, Work, working
+from bot.triage_process import CoreDown
 from bot.web.app import make_app
 from tests.bot.service.calls import ended, issue_payload, post
 from tests.bot.service.conftest import OpenService
@@ -143,10 +146,136 @@ def test_work_put_off_does_not_count_as_an_attempt(opened: OpenService) -> None:
     asyncio.run(go())
 
 
+def test_waits_for_an_outage_grow_and_are_counted(opened: OpenService) -> None:
+    asked: list[int] = []
+
+    def grow(waits: int) -> float:
+        asked.append(waits)
+        return 0.01
+
+    def handle(delivery: StoredDelivery) -> Ended:
+        if delivery.waits < 3:
+            raise TryLater("GitHub", after=0.0, growing=True)
+        return Ended("written", "new")
+
+    async def go() -> None:
+        async with opened() as service, client_of(service) as client:
+            await post(client, issue_payload(), delivery="d1")
+            async with working(service, Work({"github": handle}, wait=grow), FAST):
+                end = await ended(service, "d1")
+            assert (end.state, end.attempts, end.waits, asked) == ("done", 1, 3, [1, 2, 3])
+
+    asyncio.run(go())
+
+
+def test_a_core_that_does_not_load_costs_no_delivery(opened: OpenService) -> None:
+    def handle(delivery: StoredDelivery) -> Ended:
+        if delivery.waits <= MAX_ATTEMPTS:
+            raise CoreDown("the triage process did not load")
+        return Ended("written", "new")
+
+    async def go() -> None:
+        async with opened() as service, client_of(service) as client:
+            await post(client, issue_payload(), delivery="d1")
+            async with working(service, Work({"github": handle}, wait=lambda waits: 0.01), FAST):
+                end = await ended(service, "d1", seconds=40)
+            assert (end.state, end.attempts, end.waits) == ("done", 1, MAX_ATTEMPTS + 1)
+
+    asyncio.run(go())
+
+
+def a_command(issue: int = 1, n: int = 1) -> dict[str, object]:
+    comment = {"id": n, "body": "/triage", "user": {"login": "ada"}}
+    return {**issue_payload(issue, "created"), "comment": comment}
+
+
+@pytest.mark.parametrize("why", ["failed", "put off"])
+def test_a_command_does_not_wait_behind_a_delivery_that_waits_to_run_again(
+    opened: OpenService, why: str
+) -> None:
+    def handle(delivery: StoredDelivery) -> Ended:
+        if delivery.event == "issue_comment":
+            return Ended("command", "off")
+        if why == "failed":
+            raise ValueError("poison")
+        raise TryLater("rate limit", after=600)
+
+    async def go() -> None:
+        async with opened() as service, client_of(service) as client:
+            work = Work({"github": handle}, wait=lambda attempts: 600)
+            async with working(service, work, FAST):
+                await post(client, issue_payload(), delivery="poison")
+                while not (found := Deliveries(service.threads).show("poison")) or not (
+                    found.waits or found.error
+                ):
+                    await asyncio.sleep(0.05)
+                await post(client, a_command(), delivery="off", event="issue_comment")
+                assert (await ended(service, "off", seconds=8)).state == "done"
+            left = Deliveries(service.threads).show("poison")
+            assert left is not None
+            assert left.state == "queued"
+
+    asyncio.run(go())
+
+
+def test_a_job_that_was_put_back_and_a_new_one_of_its_issue_do_not_run_side_by_side(
+    opened: OpenService,
+) -> None:
+    running: set[str] = set()
+    overlaps: list[str] = []
+    done: list[str] = []
+
+    def handle(delivery: StoredDelivery) -> Ended:
+        if delivery.attempts == 1 and not delivery.waits and delivery.event == "issues":
+            raise TryLater("first", after=0.05)
+        if delivery.lock in running:
+            overlaps.append(delivery.id)
+        running.add(delivery.lock)
+        time.sleep(0.1)
+        running.discard(delivery.lock)
+        done.append(delivery.id)
+        return Ended("command", "done")
+
+    async def go() -> None:
+        async with opened() as service, client_of(service) as client:
+            labeled = {**issue_payload(), "action": "labeled", "label": {"name": "x"}}
+            async with working(service, Work({"github": handle}), FAST):
+                for n in range(6):
+                    await post(client, labeled, delivery=f"d{n}")
+                    await post(client, a_command(n=n), delivery=f"c{n}", event="issue_comment")
+                for n in range(6):
+                    assert (await ended(service, f"d{n}", seconds=40)).state == "done"
+                    assert (await ended(service, f"c{n}", seconds=40)).state == "done"
+        assert overlaps == []
+        assert [one for one in done if one.startswith("c")] == [f"c{n}" for n in range(6)]
+
+    asyncio.run(go())
+
+
+def test_a_swept_issue_does_not_stand_for_an_edit_that_waits(opened: OpenService) -> None:
+    runs: list[str] = []
+
+    def handle(delivery: StoredDelivery) -> Ended:
+        runs.append(delivery.id)
+        return Ended("written", "new")
+
+    async def go() -> None:
+        async with opened() as service, client_of(service) as client:
+            await post(client, issue_payload(action="edited"), delivery="edit")
+            swept = new_delivery("sweep", "issues", issue_payload(action="swept"), keep_text=False)
+            assert swept is not None
+            await service.accept(swept)
+            async with working(service, Work({"github": handle}), FAST):
+                states = [(await ended(service, one)).state for one in ("edit", "sweep")]
+            assert (states, runs) == (["done", "done"], ["edit", "sweep"])
+
+    asyncio.run(go())
+
+
 def test_a_poison_delivery_dies_with_its_error_and_blocks_nobody(opened: OpenService) -> None:
     def handle(delivery: StoredDelivery) -> Ended:
         if delivery.id == "poison":
-            raise ValueError("bad ghp_" + "a" * 36)
+            raise ValueError("bad ghp_" + "aB3dE5fG7hJ9" * 3)
         return Ended("written", "new")
 
     async def go() -> None:

@@ -6,6 +6,7 @@ import asyncio
 import io
 import json
 import logging
+import os
 import re
 import stat
 from pathlib import Path
@@ -26,7 +27,7 @@ from bot.jobs.retry import where
 from bot.llm.metrics import LlmMetrics
 from bot.logs import configure_logs
 from bot.metrics import GAUGES, Metrics
-from bot.settings import PREFIX, Settings, load_settings
+from bot.settings import PREFIX, Settings, load_settings, unknown_variables
 from bot.web.app import make_app
 from knowledge.errors import SettingsError, UserError
 from tests.bot.fake_github import FakeGitHub
@@ -228,8 +229,55 @@ def test_an_operator_lists_shows_and_retries_deliveries(runner: CliRunner, opene
 def test_upgrade_and_link_from_the_command_line(runner: CliRunner) -> None:
     app = service_cli()
     assert "up to date" in runner.invoke(app, ["db", "upgrade"]).output
-    link = runner.invoke(app, ["admin", "link", "--hours", "1"]).output
+    link = runner.invoke(app, ["admin", "link", "--hours", "1"]).stdout
     assert link.startswith("http://127.0.0.1:8000/sign-in?token=")
+
+
+def test_the_address_that_a_link_assumes_is_named(runner: CliRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+    assumed = runner.invoke(service_cli(), ["admin", "link"])
+    assert "DISTRIAGE_PUBLIC_URL is not set: http://127.0.0.1:8000 is assumed" in assumed.stderr
+    monkeypatch.setenv("DISTRIAGE_PUBLIC_URL", "https://triage.example.org")
+    known = runner.invoke(service_cli(), ["admin", "link"])
+    assert known.stdout.startswith("https://triage.example.org/sign-in?token=")
+    assert known.stderr == ""
+
+
+def test_deliveries_are_listed_with_repository_and_issue(runner: CliRunner, opened: OpenService) -> None:
+    payload = {"repository": {"full_name": "octo/train"}, "issue": {"number": 12}}
+
+    async def fill() -> None:
+        async with opened() as service:
+            await service.accept(NewDelivery("d1", "github", "issues", "opened", "l", None, payload))
+            await service.accept(NewDelivery("d2", "slack", "triage", None, "m", None, {"kind": "triage"}))
+
+    asyncio.run(fill())
+    second, first = runner.invoke(service_cli(), ["deliveries", "list"]).output.splitlines()
+    assert "octo/train#12" in first
+    assert "  -  " in second
+
+
+def test_a_misspelt_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith(PREFIX)]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("DISTRIAGE_GITHUB_APPID", "1")
+    monkeypatch.setenv("DISTRIAGE_GITHUB_APP_ID", "1")
+    assert unknown_variables() == ["DISTRIAGE_GITHUB_APPID"]
+
+
+def test_asyncio_repeats_itself_seldom() -> None:
+    stream = io.StringIO()
+    handlers, level = logging.getLogger().handlers[:], logging.getLogger().level
+    try:
+        configure_logs("INFO", stream)
+        for n in range(1000):
+            logging.getLogger("asyncio").error("socket.accept() out of system resource\nsocket: %d", n)
+        logging.getLogger("asyncio").error("something else")
+    finally:
+        logging.getLogger().handlers[:] = handlers
+        logging.getLogger().setLevel(level)
+        logging.getLogger("asyncio").filters.clear()
+        structlog.reset_defaults()
+    assert len(stream.getvalue().splitlines()) == 2
 
 
 def test_a_database_that_does_not_answer_is_the_users_to_mend(

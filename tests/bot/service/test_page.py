@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from html import unescape
 from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
+import uvicorn
 from pydantic import SecretStr
 
 from bot.db.given_labels import GivenTables
@@ -59,6 +63,22 @@ def client_of(service: Service) -> httpx2.AsyncClient:
     )
 
 
+@asynccontextmanager
+async def on_a_socket(service: Service) -> AsyncIterator[int]:
+    config = uvicorn.Config(
+        make_app(service, surfaces(service)), host="127.0.0.1", port=0, log_level="critical", lifespan="off"
+    )
+    server = uvicorn.Server(config)
+    running = asyncio.create_task(server.serve())
+    while not server.started:
+        await asyncio.sleep(0.01)
+    try:
+        yield server.servers[0].sockets[0].getsockname()[1]
+    finally:
+        server.should_exit = True
+        await running
+
+
 def link(service: Service, installation: int | None = None, seconds: float = 60) -> str:
     return SignIn.of(service.settings).link(service.settings.public_url, seconds, installation)
 
@@ -90,6 +110,96 @@ def test_nobody_gets_in_without_a_valid_link(opened: OpenService) -> None:
                 "/corrections", data={"triage": 1, "axis": "x", "label": "y", "form_token": "z"}
             )
             assert refused.status_code == 403
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "multipart/form-data; boundary=b"])
+def test_no_body_is_read_before_the_sign_in(opened: OpenService, kind: str) -> None:
+    head = f"POST /corrections HTTP/1.1\r\nhost: bot\r\ncontent-type: {kind}\r\ncontent-length: 1000000000\r\n\r\n"
+
+    async def go() -> None:
+        async with opened(admin_secret=SECRET) as service, on_a_socket(service) as port:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(head.encode() + b"--b")
+            # The rest never comes, and is not waited for.
+            assert b" 403 " in await asyncio.wait_for(reader.readline(), 5)
+            writer.close()
+            await writer.wait_closed()
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "status"),
+    [
+        (b"form_token=" + b"x" * 10_000, "application/x-www-form-urlencoded", 413),
+        (b"&".join(b"a%d=1" % n for n in range(50)), "application/x-www-form-urlencoded", 400),
+        (b"--b\r\n\r\nx\r\n--b--", "multipart/form-data; boundary=b", 400),
+        (b"triage=1&axis=symptom&label=B.2", "application/x-www-form-urlencoded", 403),
+        (b"triage=1&form_token=\xff", "application/x-www-form-urlencoded", 400),
+    ],
+    ids=["large", "many fields", "multipart", "no token", "no text"],
+)
+def test_a_form_that_is_not_ours_is_refused(opened: OpenService, body: bytes, kind: str, status: int) -> None:
+    async def go() -> None:
+        async with opened(admin_secret=SECRET) as service, client_of(service) as client:
+            PostgresStore(service.threads).save_triage(record(issue(1)))
+            await client.get(link(service))
+            answer = await client.post("/corrections", content=body, headers={"content-type": kind})
+            assert answer.status_code == status
+            assert PostgresStore(service.threads).corrections(issue(1)) == []
+
+    asyncio.run(go())
+
+
+def test_the_cookie_lives_as_long_as_the_link(opened: OpenService) -> None:
+    async def go() -> None:
+        async with opened(admin_secret=SECRET) as service, client_of(service) as client:
+            answer = await client.get(link(service, seconds=600), follow_redirects=False)
+            found = re.search(r"Max-Age=(\d+)", answer.headers["set-cookie"])
+            assert found is not None
+            assert 590 <= int(found[1]) <= 600
+            assert "expires" not in answer.headers["set-cookie"].lower()
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize("query", ["installation=abc", "page=0", "corrected=perhaps", "page=x&repo=y"])
+def test_a_filter_that_the_page_does_not_have_is_told_in_words(opened: OpenService, query: str) -> None:
+    async def go() -> None:
+        async with opened(admin_secret=SECRET) as service, client_of(service) as client:
+            await client.get(link(service))
+            answer = await client.get(f"/?{query}")
+            assert answer.status_code == 422
+            assert answer.headers["content-type"].startswith("text/html")
+            assert "filter" in answer.text
+
+    asyncio.run(go())
+
+
+def test_links_lead_to_the_host_that_the_api_belongs_to(opened: OpenService) -> None:
+    async def go() -> None:
+        own = {"github_api_url": "https://git.example.org/api/v3/"}
+        async with opened(admin_secret=SECRET, **own) as service, client_of(service) as client:
+            PostgresStore(service.threads).save_triage(record(issue(1)))
+            page = (await client.get(link(service))).text
+            assert 'href="https://git.example.org/octo/train/issues/1"' in page
+            assert "https://github.com/" not in page
+
+    asyncio.run(go())
+
+
+def test_a_correction_of_a_report_without_a_quoted_line_holds_its_title(opened: OpenService) -> None:
+    async def go() -> None:
+        async with opened(admin_secret=SECRET) as service, client_of(service) as client:
+            bare = a_triage(Report("octo/train#1", "Hang", ""))
+            bare = bare.model_copy(update={"evidence": bare.evidence.model_copy(update={"lines": []})})
+            PostgresStore(service.threads).save_triage(record(issue(1), triage=bare, title="It hangs"))
+            page = (await client.get(link(service))).text
+            await client.post("/corrections", data=forms(page)[0])
+            [given] = GivenTables(service.threads).every()
+            assert (given.title, given.body) == ("It hangs", "It hangs")
 
     asyncio.run(go())
 

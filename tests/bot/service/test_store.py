@@ -18,11 +18,10 @@ from bot.github.records import (
     CommentNote,
     ConfigCache,
     Correction,
-    Dismissal,
     InstallationNote,
     IssueRef,
     LabelFact,
-    Noise,
+    PastedResult,
     RepoRef,
     TriageRecord,
 )
@@ -58,14 +57,6 @@ def a_record(**changes: object) -> TriageRecord:
     return replace(record, **changes)  # type: ignore[arg-type]
 
 
-def test_the_newest_triage_of_an_issue_comes_back_as_it_went_in(store: PostgresStore) -> None:
-    store.save_triage(a_record(at=NOW - timedelta(hours=1), input_hash="old"))
-    store.save_triage(a_record())
-    store.save_triage(a_record(issue=IssueRef(7, REPO, 2), input_hash="another"))
-    assert store.last_triage(ISSUE) == a_record()
-    assert store.last_triage(IssueRef(7, REPO, 3)) is None
-
-
 def test_text_that_postgresql_cannot_hold_is_mended(store: PostgresStore) -> None:
     store.save_triage(
         a_record(title=BAD, would_post=BAD, would_label=(BAD,), triage=a_triage(Report("x", BAD, BAD)))
@@ -76,9 +67,9 @@ def test_text_that_postgresql_cannot_hold_is_mended(store: PostgresStore) -> Non
     assert found.triage.evidence.lines[0].text == GOOD
     store.save_correction(Correction(ISSUE, 5, BAD, NOW, {"cause": (BAD,)}, BAD, BAD))
     store.save_label_fact(LabelFact(ISSUE, BAD, True, BAD, False, NOW))
-    store.save_result(ISSUE, 5, BAD, BAD, NOW)
+    store.save_result(ISSUE, PastedResult(5, BAD, False, BAD), NOW)
     store.save_config(11, ConfigCache("e", BAD, BAD, BAD))
-    assert store.results(ISSUE) == [GOOD]
+    assert store.results(ISSUE, 8) == [PastedResult(5, GOOD, False, GOOD)]
 
 
 def test_the_comment_note_is_replaced_and_keeps_when_it_was_first_noted(store: PostgresStore) -> None:
@@ -92,58 +83,6 @@ def test_the_comment_note_is_replaced_and_keeps_when_it_was_first_noted(store: P
     assert store.recent_comments(11, NOW + timedelta(seconds=1)) == []
     store.save_comment_note(ISSUE, replace(noted, state="dismissed"))
     assert store.recent_comments(11, NOW) == []
-
-
-def test_label_facts_come_oldest_first(store: PostgresStore) -> None:
-    facts = [LabelFact(ISSUE, "hang", n % 2 == 0, "ada", False, NOW + timedelta(seconds=n)) for n in range(4)]
-    for fact in reversed(facts):
-        store.save_label_fact(fact)
-    assert store.label_facts(ISSUE) == facts
-
-
-def test_a_correction_of_the_same_comment_replaces_the_earlier_one(store: PostgresStore) -> None:
-    first = Correction(ISSUE, 5, "ada", NOW, {"symptom": ("D.2.1",)}, "t", "b")
-    store.save_correction(first)
-    second = replace(first, labels={"cause": ("network_environment",)}, at=NOW + timedelta(seconds=1))
-    store.save_correction(second)
-    third = replace(first, comment_id=6)
-    store.save_correction(third)
-    assert store.corrections(ISSUE) == [third, second]
-
-
-def test_results_commands_config_and_switch(store: PostgresStore) -> None:
-    store.save_result(ISSUE, 5, "ada", "one", NOW)
-    store.save_result(ISSUE, 6, "ada", "two", NOW)
-    store.save_result(ISSUE, 5, "ada", "three", NOW + timedelta(seconds=1))
-    assert store.results(ISSUE) == ["two", "three"]
-    assert not store.command_done(5, "d")
-    store.mark_command(5, "d")
-    store.mark_command(5, "d")
-    assert store.command_done(5, "d")
-    assert not store.command_done(5, "e")
-    assert store.config(11) is None
-    cache = ConfigCache("etag", "mode: label", "bad", None)
-    store.save_config(11, cache)
-    assert store.config(11) == cache
-    assert [store.claim_config_note(11, "bad") for _ in range(2)] == [True, False]
-    assert store.config(11) == replace(cache, noted_error="bad")
-    assert store.claim_config_note(11, None)
-    assert store.repo_on(11)
-    store.set_repo_on(11, False, "ada", NOW)
-    assert not store.repo_on(11)
-
-
-def test_noise_counts_the_last_comments_since_the_repository_was_switched_on(store: PostgresStore) -> None:
-    for number in range(1, 7):
-        ref = IssueRef(7, REPO, number)
-        store.save_comment_note(ref, CommentNote(number, NOW + timedelta(minutes=number)))
-    for number in (1, 6, 6):
-        store.save_dismissal(Dismissal(IssueRef(7, REPO, number), "ada", "command", NOW))
-    assert store.noise(11, 10) == Noise(6, 2)
-    assert store.noise(11, 3) == Noise(3, 1)
-    store.set_repo_on(11, True, "ada", NOW + timedelta(minutes=4))
-    assert store.noise(11, 10) == Noise(3, 1)
-    assert store.noise(12, 10) == Noise(0, 0)
 
 
 def test_installations_and_their_repositories(store: PostgresStore) -> None:

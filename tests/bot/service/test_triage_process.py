@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil  # type: ignore[import-untyped]
 import pytest
 
-from bot.triage_process import CoreFailed, TriagePool
+from bot.triage_process import CoreDown, CoreFailed, TriagePool
 from knowledge.report import Report
 from knowledge.triage import Triage
 from tests.bot.fake_core import a_triage
@@ -76,7 +76,7 @@ def test_a_core_that_cannot_be_made_fails_each_triage(monkeypatch: pytest.Monkey
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[3]))
     pool = TriagePool(f"{__name__}:broken_core")
     for _ in range(2):
-        with pytest.raises(CoreFailed):
+        with pytest.raises(CoreDown):
             pool.triage(Report("x", "fine", ""))
     pool.close()
 
@@ -114,3 +114,36 @@ def test_a_signal_to_the_group_leaves_a_triage_alone(pool: TriagePool) -> None:
         child.send_signal(number)
     pool.triage(Report("x", "fine", ""))
     assert child.is_running()
+
+
+class TellingCore:
+    """Quotes the names of its variables."""
+
+    def triage(self, report: Report) -> Triage:
+        return a_triage(Report(report.id, "", " ".join(sorted(os.environ))))
+
+
+def telling_core() -> TellingCore:
+    return TellingCore()
+
+
+def test_the_process_that_reads_reports_has_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[3]))
+    secrets = {
+        "GITHUB_WEBHOOK_SECRET",
+        "GITHUB_PRIVATE_KEY_FILE",
+        "DATABASE_URL",
+        "SLACK_BOT_TOKEN",
+        "LLM_API_KEY",
+    }
+    for name in (*(f"DISTRIAGE_{secret}" for secret in secrets), "AWS_SECRET_ACCESS_KEY", "PGPASSWORD"):
+        monkeypatch.setenv(name, "x")
+    monkeypatch.setenv("DISTRIAGE_DATA_DIR", "/tmp")
+    pool = TriagePool(f"{__name__}:telling_core")
+    try:
+        names = set(pool.triage(Report("x", "t", "b")).evidence.lines[0].text.split())
+    finally:
+        pool.close()
+    assert {name for name in names if name.startswith("DISTRIAGE_")} == {"DISTRIAGE_DATA_DIR"}
+    assert not {"AWS_SECRET_ACCESS_KEY", "PGPASSWORD"} & names
+    assert "PATH" in names

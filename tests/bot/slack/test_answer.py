@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -26,7 +27,7 @@ from knowledge.triage import (
     Triage,
     VersionConflict,
 )
-from tests.bot.fake_core import FakeCore, a_triage, axis
+from tests.bot.fake_core import FakeCore, a_finding, a_triage, axis
 from tests.bot.hostile_text import FRAGMENTS
 from tests.bot.hostile_text import texts as markdown_texts
 from tests.bot.slack.limits import broken_message, buttons, shown
@@ -123,21 +124,65 @@ def test_no_secret_of_a_triage_is_shown() -> None:
         assert secret not in str(passed.blocks)
 
 
-def test_an_answer_says_what_why_and_what_helped() -> None:
-    passed = render(View("0a1b2c", a_triage(), FakeCore().name))
+def text_of(triage: Triage, **view: Any) -> str:
+    return shown({"blocks": list(render(View("0a1b2c", triage, FakeCore().name, **view)).blocks)})
+
+
+def test_a_known_failure_comes_first_with_its_line_its_answer_and_one_check() -> None:
+    text = text_of(a_triage())
+    words = (
+        "*Known failure: NCCL picked an interface that the other node can't reach* — likely (94%)",
+        "`Watchdog caught timeout`",
+        "Set `NCCL_SOCKET_IFNAME=eth0`",
+        "Check: `NCCL_DEBUG=INFO torchrun train.py`",
+        "Hang (`D.2.1`) — likely (83%).",
+        "Cause, a hypothesis: Network environment — probable (61%).",
+        "Based on these lines:",
+        "1 | It hangs.",
+        "The output with `NCCL_DEBUG=INFO` of all ranks.",
+        "Only you see this.",
+    )
+    places = [text.index(word) for word in words]
+    assert places == sorted(places)
+    assert text.count("Check:") == 1
+    assert "What resolved similar reports" not in text, "the known failure says what to do"
+    assert "What resolved similar reports" in text_of(a_triage(), extras=True)
+
+
+def test_a_guess_is_called_one_and_fixes_stay() -> None:
+    text = text_of(a_triage(findings=[a_finding(sure=False, p=0.4)]))
+    assert text.startswith(
+        "*Possibly: NCCL picked an interface that the other node can't reach* — possible (40%)"
+    )
+    assert "What resolved similar reports" in text
+
+
+def test_at_most_two_known_failures_are_named() -> None:
+    text = text_of(a_triage(findings=[a_finding(id=f"f{n}", title=f"Failure {n}") for n in range(3)]))
+    assert [f"Failure {n}" in text for n in range(3)] == [True, True, False]
+
+
+def test_a_known_failure_is_named_for_what_may_be_a_question() -> None:
+    asked = axis(("howto", 0.8), ("fault", 0.2))
+    assert text_of(a_triage(type=asked)).startswith("*Known failure: ")
+
+
+def test_without_a_known_failure_an_answer_says_what_why_and_what_helped() -> None:
+    passed = render(View("0a1b2c", a_triage(findings=[]), FakeCore().name))
     text = shown({"blocks": list(passed.blocks)})
     for part in (
-        "Training &amp; evaluation (`D`): Hang (`D.2.1`)* — probable (83 %)",
-        "Likely root cause, a hypothesis: Network environment",
+        "*Hang (`D.2.1`) — likely (83%)*",
+        "Cause, a hypothesis: Network environment — probable (61%).",
         "1 | It hangs.",
+        "*What resolved similar reports*",
         "1. *Fix network setting of devices* — 12 of 31 labelled hangs in training",
         "Set `NCCL_SOCKET_IFNAME` to the interface",
         "The output with `NCCL_DEBUG=INFO` of all ranks.",
         "Only you see this.",
     ):
         assert part in text, part
-    assert "Similar cases" not in text
-    assert passed.text == "Triage: Hang, probable (83 %)"
+    assert "Similar issues" not in text
+    assert passed.text == "Triage: Hang, likely (83%)"
     assert list(buttons({"blocks": list(passed.blocks)})) == ["dt_script", "dt_more", "dt_wrong", "dt_share"]
 
 
@@ -155,54 +200,65 @@ def test_a_fix_links_to_a_case_that_it_resolved() -> None:
         n.model_copy(update={"labels": CaseLabels(type="fault", fix=["network"])})
         for n in a_triage().neighbours
     ]
-    passed = render(View("0a1b2c", a_triage(neighbours=near), FakeCore().name))
+    passed = render(View("0a1b2c", a_triage(findings=[], neighbours=near), FakeCore().name))
     assert "A near case that it resolved: <https://github.com/horovod/horovod/issues/1006|" in shown(
         {"blocks": list(passed.blocks)}
     )
 
 
 def test_a_shared_answer_has_no_share_button_and_says_how_to_go_on() -> None:
-    passed = render(View("0a1b2c", a_triage(script=""), FakeCore().name, shared=True))
+    passed = render(View("0a1b2c", a_triage(script=""), FakeCore().name, shared=True, updated=True))
     assert list(buttons({"blocks": list(passed.blocks)})) == ["dt_more", "dt_wrong"]
     assert "Reply in this thread" in shown({"blocks": list(passed.blocks)})
 
 
-def test_what_cannot_be_told_is_said_so() -> None:
+def test_what_cannot_be_told_is_said_so_with_what_is_closest() -> None:
     unsure = axis(("D", 0.4), claim=False)
     causes = axis(("network_environment", 0.4), ("dependency", 0.3), claim=False)
-    symptom = axis(("D.2.1", 0.4), claim=False).model_copy(update={"answer_set": []})
-    triage = a_triage(stage=unsure, symptom=symptom, cause=causes)
-    text = shown({"blocks": list(render(View("0a1b2c", triage, FakeCore().name)).blocks)})
-    assert text.startswith("*A failure that these words do not pin down*; closest: Hang (`D.2.1`) 40 %.")
-    assert "cannot be told from this text; still possible: Network environment, Dependency." in text
-    assert "The diagnostics script helps to tell them apart." in text
+    symptom = axis(("D.2.1", 0.4), ("B.2", 0.2), ("A.1", 0.05), claim=False)
+    passed = render(
+        View("0a", a_triage(findings=[], stage=unsure, symptom=symptom, cause=causes), FakeCore().name)
+    )
+    text = shown({"blocks": list(passed.blocks)})
+    assert text.startswith(
+        "The symptom is unclear; closest: Hang (`D.2.1`) 40%, Hang &amp; timeout (`B.2`) 20%.\n"
+    )
+    assert "Cause" not in text
+    assert passed.text == "Triage: nothing certain"
 
 
-def first_line(triage: Triage) -> str:
-    return shown({"blocks": list(render(View("0a1b2c", triage, FakeCore().name)).blocks)}).splitlines()[0]
+def test_a_stage_is_named_where_the_symptom_is_open() -> None:
+    triage = a_triage(findings=[], symptom=axis(("D.2.1", 0.4), claim=False))
+    assert text_of(triage).startswith("*Training &amp; evaluation (`D`) — likely (90%)*")
 
 
-def test_the_first_line_is_as_sure_as_its_least_sure_part() -> None:
-    triage = a_triage(stage=axis(("D", 0.6)), symptom=axis(("D.2.1", 0.95)))
-    assert first_line(triage).endswith("more likely than not (60 %).")
+@pytest.mark.parametrize(
+    "triage",
+    [
+        a_triage(findings=[], symptom=axis(("D.2.1", 0.97))),
+        a_triage(findings=[], symptom=axis(("D.2.1", 0.7))),
+        a_triage(findings=[], symptom=axis(("D.2.1", 0.3), claim=False)),
+    ],
+)
+def test_the_notification_is_as_sure_as_the_first_line(triage: Triage) -> None:
+    sure = text_of(triage).splitlines()[0].rsplit("— ", 1)[1].rstrip(".*")
+    assert render(View("0a1b2c", triage, FakeCore().name)).text.endswith(f", {sure}")
 
 
-def test_a_few_symptoms_still_possible_are_the_finding() -> None:
-    open_ = axis(("D.2.1", 0.5), ("B.2", 0.25), claim=False)
-    line = first_line(a_triage(symptom=open_))
-    assert line.endswith("one of Hang (`D.2.1`), Hang &amp; timeout (`B.2`)* — probable (75 %).")
-
-
-def test_an_open_symptom_is_not_called_certain() -> None:
-    many = axis(("D.2.1", 0.3), ("B.2", 0.28), ("A.1", 0.2), ("D.other", 0.12), claim=False)
-    line = first_line(a_triage(symptom=many))
-    assert line.startswith("*A fault in Training &amp; evaluation (`D`)* — almost certain (90 %). Which one")
-    assert "closest: Hang (`D.2.1`) 30 %, Hang &amp; timeout (`B.2`) 28 %" in line
+def test_the_notification_names_a_known_failure_only_when_it_is_sure() -> None:
+    said = [
+        render(View("0a", a_triage(findings=[a_finding(sure=sure)]), FakeCore().name)).text
+        for sure in (True, False)
+    ]
+    assert said == [
+        "Triage: NCCL picked an interface that the other node can't reach",
+        "Triage: Hang, likely (83%)",
+    ]
 
 
 def test_an_answer_is_short_and_more_unfolds_the_rest() -> None:
     fixes = [a_triage().advice.fixes[0].model_copy(update={"name": f"Fix number {n}"}) for n in (1, 2, 3)]
-    triage = a_triage(advice=Advice(fixes=fixes))
+    triage = a_triage(findings=[], advice=Advice(fixes=fixes))
     short, long = (
         shown({"blocks": list(render(View("0a", triage, FakeCore().name, extras=extras)).blocks)})
         for extras in (False, True)
@@ -220,12 +276,12 @@ def test_a_known_error_is_explained_below_its_line() -> None:
 
 
 def test_a_question_gets_cases_and_no_cause() -> None:
-    passed = render(View("0a1b2c", a_triage(type=axis(("howto", 0.8), ("fault", 0.2))), FakeCore().name))
-    text = shown({"blocks": list(passed.blocks)})
-    assert text.startswith("*This reads as a how-to question, not as a fault* — probable (80 %).")
-    assert passed.text == "Triage: no fault, as it seems"
-    assert "Similar cases" in text
-    assert "root cause" not in text
+    question = a_triage(type=axis(("howto", 0.8), ("fault", 0.2)), findings=[])
+    text = text_of(question)
+    assert text.startswith("*This reads like a question, not a failure* — likely (80%).")
+    assert render(View("0a1b2c", question, FakeCore().name)).text == "Triage: not a failure"
+    assert "Similar issues" in text
+    assert "Cause" not in text
 
 
 def button(value: str = "v", url: str | None = None) -> ButtonElement:

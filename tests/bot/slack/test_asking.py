@@ -19,7 +19,7 @@ from bot.slack.incoming_text import message_text, typed
 from bot.triage_process import CoreFailed
 from knowledge.report import Report
 from knowledge.triage import Triage
-from tests.bot.fake_core import FakeCore
+from tests.bot.fake_core import FakeCore, a_triage, axis
 from tests.bot.service.conftest import OpenService
 from tests.bot.slack.bench import bench, signed
 from tests.bot.slack.fake_slack import ROOM, FakeSlack
@@ -47,6 +47,21 @@ def test_a_command_is_acknowledged_at_once_and_answered_to_the_asker_alone(
             assert (message["response_type"], message["replace_original"]) == ("ephemeral", False)
             assert "Only you see this." in shown(message)
             assert fake.public == {}
+
+    asyncio.run(go())
+
+
+def test_a_greeting_gets_no_finding(opened: OpenService, fake: FakeSlack) -> None:
+    def answer(report: Report) -> Triage:
+        nothing = a_triage().evidence.model_copy(update={"lines": [], "framework": None})
+        return a_triage(report, type=axis(("howto", 0.9)), evidence=nothing)
+
+    async def go() -> None:
+        async with bench(opened, fake, FakeCore(answer)) as b, b.worker():
+            assert (await b.triaged("hello there, how are you?"))["text"] == words.TOO_LITTLE
+            long = "How do I give each rank a shard of the data of its own here?"
+            assert "text" in await b.triaged(long)
+            assert fake.to("U1")[-1]["text"] != words.TOO_LITTLE
 
     asyncio.run(go())
 

@@ -30,7 +30,7 @@ def test_more_unfolds_the_askers_own_answer_in_place(opened: OpenService, fake: 
             await b.settled()
             message = fake.to("U1")[-1]
             assert message["replace_original"] is True
-            assert "Similar cases" in shown(message)
+            assert "Similar issues" in shown(message)
             assert MORE not in buttons(message)
 
     asyncio.run(go())
@@ -86,6 +86,7 @@ def test_share_posts_once_however_often_it_is_pressed(opened: OpenService, fake:
             (((channel, _), message),) = fake.public.items()
             assert channel == ROOM
             assert "Shared by the person who asked." in shown(message)
+            assert "this answer is updated" in shown(message)
             assert SHARE not in buttons(message)
             assert [m["text"] for m in fake.to("U1")[1:]] == [words.ALREADY_SHARED] * 3
 
@@ -103,6 +104,8 @@ def test_where_the_app_is_no_member_it_shares_by_the_response_url(
             await b.settled()
             (message,) = fake.public.values()
             assert message["response_type"] == "in_channel"
+            assert "Shared by the person who asked." in shown(message)
+            assert "is updated" not in shown(message), "nobody can change it any more"
             await b.press(SHARE, id_)
             await b.settled()
             assert len(fake.public) == 1
@@ -155,7 +158,7 @@ def test_a_shared_answer_unfolds_for_the_presser_alone(opened: OpenService, fake
             await b.settled()
             (message,) = fake.to("U2")
             assert (message["response_type"], message["replace_original"]) == ("ephemeral", False)
-            assert "Similar cases" in shown(message)
+            assert "Similar issues" in shown(message)
             assert fake.public == before
 
     asyncio.run(go())
@@ -192,10 +195,10 @@ def test_not_right_stores_a_correction_and_shows_it(opened: OpenService, fake: F
             assert (stored.by, stored.body) == ("U1", "NCCL timeout on rank 3")
             message = fake.to("U1")[-1]
             assert message["replace_original"] is True
-            assert "Corrected by a person" in shown(message)
-            assert "*Communication setup (`B`): Hang &amp; timeout while setting up (`B.2`)*" in shown(
-                message
-            )
+            first = "*Hang &amp; timeout while setting up (`B.2`) — set by a person*"
+            assert shown(message).splitlines()[0] == first
+            assert "Set by a person: " in shown(message)
+            assert "Known failure" not in shown(message), "what people set contradicts it"
 
     asyncio.run(go())
 
@@ -210,7 +213,7 @@ def test_a_correction_of_a_shared_answer_changes_it_for_all(opened: OpenService,
             await b.submit(fake.views[0], choose(cause="hardware"), user="U2")
             await b.settled()
             (message,) = fake.public.values()
-            assert "Likely root cause, a hypothesis: Hardware" in shown(message)
+            assert "Cause: Faulty or unsuitable hardware — set by a person." in shown(message)
             assert fake.to("U2")[-1]["text"] == words.STORED
 
     asyncio.run(go())

@@ -28,7 +28,7 @@ from tests.bot.slack.limits import buttons, shown
 def result(rank: int = 0) -> str:
     made: dict[str, Any] = {
         "schema": "distriage-result/1",
-        "script": "0123456789ab",
+        "script": "0" * 12,
         "host": "host-abcdef",
         "rank": rank,
         "world_size": 2,
@@ -92,8 +92,8 @@ def test_a_thread_reply_with_a_result_updates_the_answer(opened: OpenService, fa
             assert await reply(b, ts, as_slack_sends(result())) == 200
             assert (await b.settled())[-1].reason == "shared answer updated"
             message = fake.public[(ROOM, ts)]
-            assert "What the diagnostics found" in shown(message)
-            assert "a hypothesis: Hardware" in shown(message)
+            assert "What the diagnostics script found" in shown(message)
+            assert "a hypothesis: Faulty or unsuitable hardware" in shown(message)
             assert len(fake.public) == 1
             await reply(b, ts, as_slack_sends(f"here is the other one: hunter2\n{result(rank=1)}\nthanks"))
             await b.settled()
@@ -105,7 +105,7 @@ def test_a_thread_reply_with_a_result_updates_the_answer(opened: OpenService, fa
             assert not any("hunter2" in text for text in kept), "of a reply only its blocks are kept"
             await b.press(MORE, buttons(message)["dt_more"])
             await b.settled()
-            assert "What the diagnostics found" in shown(fake.to("U1")[-1])
+            assert "What the diagnostics script found" in shown(fake.to("U1")[-1])
 
     asyncio.run(go())
 
@@ -166,7 +166,7 @@ def test_a_result_pasted_by_the_asker_goes_to_their_last_triage(opened: OpenServ
             await b.triaged()
             await b.command(result())
             await b.settled()
-            assert "What the diagnostics found" in shown(fake.to("U1")[-1])
+            assert "What the diagnostics script found" in shown(fake.to("U1")[-1])
             assert b.core.calls == 2
 
     asyncio.run(go())
@@ -181,7 +181,7 @@ def test_a_report_with_its_result_is_a_report(opened: OpenService, fake: FakeSla
             await b.settled()
             fresh = shown(fake.to("U1")[-1])
             assert "NCCL timeout" in fresh
-            assert "What the diagnostics found" in fresh
+            assert "What the diagnostics script found" in fresh
             short = f"/triage of a run\n{result()}"
             await b.command(short, user="U4")
             await b.settled()

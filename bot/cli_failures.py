@@ -1,0 +1,130 @@
+"""`bot failures`: the catalogue of known failures, read, searched, checked, extended."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from knowledge.errors import DataError, InputError
+
+failures_app = typer.Typer(help="The catalogue of known failures.", no_args_is_help=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the application."""
+    app.add_typer(failures_app, name="failures")
+
+
+@failures_app.command("list")
+def list_command(
+    area: Annotated[str | None, typer.Argument(help="One area only, e.g. nccl.")] = None,
+) -> None:
+    """All entries by area: id and title."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from knowledge.findings.compile import AREAS
+    from knowledge.findings.failure import load_catalogue
+
+    if area is not None and area not in AREAS:
+        raise InputError(f"{area} is not an area.", f"Areas: {', '.join(AREAS)}.")
+    console = Console(highlight=False)
+    for name, title in AREAS.items():
+        entries = [e for e in load_catalogue().values() if e.area == name]
+        if entries and area in (None, name):
+            table = Table(title=f"{title} ({name})", title_justify="left", box=None, show_header=False)
+            for entry in entries:
+                table.add_row(entry.id, entry.title)
+            console.print(table)
+
+
+@failures_app.command()
+def show(id: Annotated[str, typer.Argument(help="The id of an entry, e.g. cuda-driver-too-old.")]) -> None:
+    """One entry: what happens, why, how to check, how to fix, sources."""
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    from knowledge.findings.failure import load_catalogue
+
+    entries = load_catalogue()
+    entry = entries.get(id.casefold())
+    if entry is None:
+        from difflib import get_close_matches
+
+        near = get_close_matches(id, entries, 3, 0.4)
+        raise InputError(
+            f"No entry is called {id}.",
+            f"Near it: {', '.join(near)}." if near else "See: bot failures search TEXT",
+        )
+    sections = [
+        f"# {entry.title}",
+        entry.answer,
+        f"## What happens\n\n{entry.what}",
+        "## Why\n\n" + "\n".join(f"{n}. {item}" for n, item in enumerate(entry.why, 1)),
+        "## Check\n\n" + "\n".join(f"- {item}" for item in entry.check),
+        "## Fix\n\n" + "\n".join(f"- {item}" for item in entry.remedy),
+        f"## Not this when\n\n{entry.not_this_when}",
+        *([f"Affected: {entry.affected}"] if entry.affected else []),
+        *([f"Fixed in: {entry.fixed_in}"] if entry.fixed_in else []),
+        "## Sources\n\n" + "\n".join(f"- {source}" for source in entry.sources),
+    ]
+    Console(highlight=False).print(Markdown("\n\n".join(sections)))
+
+
+@failures_app.command()
+def search(
+    text: Annotated[str, typer.Argument(help="An error line or a few words.")],
+    count: Annotated[int, typer.Option(min=1, max=50, help="How many entries to print.")] = 8,
+) -> None:
+    """Entries whose texts or example reports share the most words with TEXT."""
+    from embeddings.lexical import LexicalIndex
+    from knowledge.findings.failure import load_catalogue
+
+    entries = load_catalogue()
+    words = [" ".join([e.title, e.answer, e.what, *e.why, *e.patterns, *e.remedy]) for e in entries.values()]
+    found = LexicalIndex.build(list(entries), words).search(text, count)
+    if not found:
+        print("Nothing found.")
+    for id, _ in found:
+        print(f"{id}: {entries[id].title}")
+
+
+@failures_app.command()
+def check() -> None:
+    """Check every entry and its examples; exit code 2 when one breaks a rule. For a checkout."""
+    from knowledge.findings.check import problems
+    from knowledge.findings.compile import read_catalogue
+
+    entries, examples = read_catalogue()
+    wrong = problems(entries, examples)
+    for problem in wrong:
+        print(problem)
+    if wrong:
+        raise DataError(f"{len(wrong)} problems.", "Fix the entries named above.")
+    print(f"{len(entries)} entries, {sum(map(len, examples.values()))} examples: no problems.")
+
+
+@failures_app.command()
+def new(
+    area: Annotated[str, typer.Argument(help="The area it belongs to, e.g. nccl.")],
+    id: Annotated[str, typer.Argument(help="A new id in lower case with dashes.")],
+) -> None:
+    """Write a template of an entry and of its examples. For a checkout."""
+    from knowledge.findings.compile import AREAS
+    from knowledge.findings.source import FOLDER
+    from knowledge.findings.template import ENTRY, EXAMPLES
+
+    if area not in AREAS:
+        raise InputError(f"{area} is not an area.", f"Areas: {', '.join(AREAS)}.")
+    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", id):
+        raise InputError(f"{id} is not an id.", "Use lower case, digits and single dashes.")
+    path: Path = FOLDER / area / f"{id}.md"
+    if list(FOLDER.glob(f"*/{id}.md")):
+        raise InputError(f"{id} exists.", "Choose another id.")
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(ENTRY.replace("ID", id), "utf-8")
+    path.with_suffix(".examples.toml").write_text(EXAMPLES, "utf-8")
+    print(f"Wrote {path} and its examples. Fill them in, then run: bot failures check")

@@ -1,0 +1,71 @@
+"""Everything known of an issue at one moment: its text, its triage, its comments and what people set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from bot.gate.ids import check_ids
+from bot.github.corrected import merge
+from bot.github.decide import mode_now
+from bot.github.ports import Comment, GitHub, Issue, Ports
+from bot.github.posting import find_own
+from bot.github.records import IssueRef
+from bot.github.repo_config import Mode, RepoConfig
+from bot.github.results import Pasted, pasted_results
+from bot.github.thread import said_below, whole_text
+from knowledge.report import Report
+from knowledge.triage import AxisName, Triage
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An issue, looked at."""
+
+    issue: Issue
+    config: RepoConfig
+    mode: Mode
+    why: str
+    pasted: Pasted
+    report: Report
+    triage: Triage
+    label_triage: Triage
+    """The triage that labels follow: without results that nobody with rights vouches for."""
+    corrected: dict[AxisName, tuple[str, ...]]
+    comments: list[Comment]
+    own: Comment | None
+
+
+def look(github: GitHub, ports: Ports, ref: IssueRef, issue: Issue, config: RepoConfig, quick: bool) -> Case:
+    """Triage the issue with what people pasted and set; `quick`: without waiting for a second reader."""
+    noise = ports.store.noise(ref.repo.id, config.noise.of_last)
+    mode, why = mode_now(config, ports.store.repo_on(ref.repo.id), noise)
+    comments = github.comments(ref) if mode in {"comment", "both"} or issue.comments else []
+    corrected = merge(ports.store.corrections(ref))
+    pasted = pasted_results(github, ports, ref, issue, comments)
+    report = Report(
+        id=ref.name,
+        title=issue.title,
+        body=pasted.below(_text(issue, comments)),
+        usual_framework=config.framework,
+        set_by_people=corrected,
+    )
+    triage = ports.core.triage(report, quick)
+    check_ids(triage, ports.core.ids)
+    label_triage = triage
+    if pasted.outsiders and triage.measured and any(config.labels.values()):
+        vouched = replace(report, body=pasted.vouched_below(_text(issue, comments)))
+        label_triage = ports.core.triage(vouched, quick=True)
+        check_ids(label_triage, ports.core.ids)
+    own = find_own(github, ports, ref, comments)
+    triage = pasted.said_by(triage)
+    return Case(issue, config, mode, why, pasted, report, triage, label_triage, corrected, comments, own)
+
+
+def same_text(case: Case, fresh: Issue) -> bool:
+    """Whether the issue still says what was triaged."""
+    now = replace(case.report, title=fresh.title, body=case.pasted.below(_text(fresh, case.comments)))
+    return now.content_hash == case.report.content_hash
+
+
+def _text(issue: Issue, comments: list[Comment]) -> str:
+    return whole_text(issue.body, said_below(comments, issue.author))

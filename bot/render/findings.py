@@ -1,0 +1,96 @@
+"""A known failure in a GitHub comment: what it is, the line that tells, what to do; the rest folded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from bot.gate.links import source_link
+from bot.gate.quote import code_block, code_span, prose, shorten
+from bot.render.folds import fold
+from knowledge.triage import Finding, QuotedLine
+
+QUOTE_CHARS = 240
+
+
+def finding_parts(findings: Sequence[Finding]) -> list[str]:
+    """The visible part: the first finding with its line and one check, the others in a sentence each."""
+    if not findings:
+        return []
+    first, *others = findings
+    opening = "This looks like a known failure" if first.sure else "This could be a known failure"
+    parts = [f"{opening}: **{prose(first.title, 120)}**"]
+    if first.lines:
+        parts.append(quoted(first.lines))
+    parts.append(prose(first.answer, 520))
+    if first.check:
+        parts.append(f"To check: {prose(first.check[0], 300)}")
+    parts += [
+        f"{'Also' if other.sure else 'Or'}: **{prose(other.title, 120)}**. {prose(other.answer, 520)}"
+        for other in others
+    ]
+    return parts
+
+
+def finding_folds(findings: Sequence[Finding]) -> list[str]:
+    """All causes, checks and fixes of each finding with its sources, closed."""
+    return [
+        fold(
+            f"Causes, fixes, sources: {_plain(f.title)}" if len(findings) > 1 else "Causes, fixes, sources",
+            "\n\n".join(_whole(f)),
+        )
+        for f in findings
+    ]
+
+
+def finding_links(findings: Iterable[Finding]) -> list[str]:
+    """The addresses that the folds link to."""
+    return [link for f in findings for source in f.sources if (link := source_link(source))]
+
+
+def quoted(lines: Iterable[QuotedLine]) -> str:
+    """Lines of the report as a code block, each with its place and rank."""
+    return code_block("\n".join(_quoted(line) for line in lines))
+
+
+def _quoted(line: QuotedLine) -> str:
+    place = "title" if line.in_title else f"line {line.line}"
+    rank = f", rank {line.rank}" if line.rank is not None else ""
+    return f"{place}{rank}: {shorten(' '.join(line.text.split()), QUOTE_CHARS)}"
+
+
+def _whole(finding: Finding) -> list[str]:
+    parts = [f"Possible causes, most frequent first:\n\n{_numbered(finding.why)}"]
+    if finding.check[1:]:
+        parts.append(f"More checks:\n\n{_bullets(finding.check[1:])}")
+    parts.append(f"Fixes:\n\n{_bullets(finding.remedy)}")
+    if finding.fixed_in:
+        parts.append(f"Fixed in: {prose(finding.fixed_in, 300)}")
+    if finding.not_this_when:
+        parts.append(f"Not this when: {prose(finding.not_this_when, 400)}")
+    links = [_linked(source) for source in finding.sources[:5]]
+    parts.append(f"Sources: {', '.join(links)}")
+    return parts
+
+
+def _linked(source: str) -> str:
+    link = source_link(source)
+    name = code_span(source.removeprefix("https://").removeprefix("github.com/"), 90)
+    return f"[{name}]({link})" if link else name
+
+
+def _plain(title: str) -> str:
+    """A title with nothing but what a summary may hold."""
+    return "".join(c for c in title if c.isalnum() or c in " .,:;'()/%-")
+
+
+def _numbered(items: Iterable[str]) -> str:
+    return "\n".join(f"{n}. {prose(_bare(item), 400)}" for n, item in enumerate(items, 1))
+
+
+def _bullets(items: Iterable[str]) -> str:
+    return "\n".join(f"- {prose(_bare(item), 400)}" for item in items)
+
+
+def _bare(item: str) -> str:
+    """Without the bold marks of the catalogue's own pages."""
+    return item.replace("**", "")

@@ -1,0 +1,86 @@
+"""The words that every surface shares: how sure, what kind of post, names of ids, headings."""
+
+from __future__ import annotations
+
+from knowledge.taxonomy import Taxonomy
+from knowledge.triage import Axis, CaseLabels, Finding, Scope, Support, Triage
+
+SURE = ((0.95, "almost certain"), (0.8, "likely"), (0.5, "probable"), (0.0, "possible"))
+"""From which probability on which word; one scale for all surfaces."""
+KINDS = {
+    "howto": "a question",
+    "feature": "a feature request",
+    "internal": "project maintenance",
+}
+OUT_OF_SCOPE: dict[Scope, str] = {
+    "other_field": "This doesn't look like a report about distributed training.",
+    "too_little": "There isn't enough text here to say anything.",
+    "unreadable": "I can only read English prose, and there is no log here to go by.",
+}
+NARROW_DOWN = "To narrow this down"
+SIMILAR = "Similar issues"
+DIAGNOSTICS = "What the diagnostics script found"
+TRIED = "What resolved similar reports"
+NO_FINDING = "No known failure matches."
+UNCLEAR = "It isn't clear whether this is a failure."
+
+
+def how_sure(p: float) -> str:
+    """A probability in words with its percentage, never 0 or 100: "likely (83%)"."""
+    word = next(word for least, word in SURE if p >= least)
+    return f"{word} ({min(99, max(1, round(100 * p)))}%)"
+
+
+def opening(finding: Finding) -> str:
+    """How a finding is introduced, as sure as it is."""
+    return "Known failure" if finding.sure else "Possibly"
+
+
+def supported(support: Support) -> str:
+    """How many labelled cases stand behind a fix: "12 of 31 reports with this symptom"."""
+    return f"{support.count} of {support.of} {support.scope}"
+
+
+def named(taxonomy: Taxonomy, axis: str, id: str) -> str:
+    """An id's name, with the id where that is a number: "Hang (D.2.1)"."""
+    entry = next((e for e in taxonomy.on_axis(axis) if e.id == id), None)
+    name = entry.name if entry else id
+    return f"{name} ({id})" if axis in ("stage", "symptom") else name
+
+
+def classified(triage: Triage, taxonomy: Taxonomy) -> str:
+    """Type, symptom and cause in one line, each only where it is claimed."""
+    if triage.scope != "ours":
+        return OUT_OF_SCOPE[triage.scope]
+    kind = triage.type.top
+    if not triage.type.answer:
+        return UNCLEAR
+    if kind != "fault":
+        return f"This reads like {KINDS[kind or 'howto']}, {how_sure(triage.type.ranking[0].p)}."
+    parts = []
+    for axis in ("symptom", "stage"):
+        value = getattr(triage, axis)
+        if value.answer:
+            parts.append(f"{named(taxonomy, axis, value.answer[0])}, {_sure_of(value)}")
+            break
+    if triage.cause.answer:
+        cause = named(taxonomy, "cause", triage.cause.answer[0])
+        parts.append(f"cause: {cause}, {_sure_of(triage.cause)}")
+    return "; ".join(parts) + "." if parts else "A failure; symptom and cause are unclear."
+
+
+def _sure_of(axis: Axis) -> str:
+    return "set by a maintainer" if axis.by_people else how_sure(axis.ranking[0].p)
+
+
+def labels_line(labels: CaseLabels) -> str:
+    """The labels of a case in one line."""
+    if labels.type != "fault":
+        return ", ".join(x for x in (labels.type, labels.topic) if x)
+    fixed = f"fix {'/'.join(labels.fix)}" if labels.fix else "fix unknown"
+    return f"{'/'.join(labels.symptom) or '?'}, {fixed}"
+
+
+def source_mark(label_source: str) -> str:
+    """Who labelled a case."""
+    return "labelled by people" if label_source.startswith("human") else "labelled by a model"

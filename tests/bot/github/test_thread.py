@@ -1,0 +1,179 @@
+"""What is written below an issue: who said it, what of it is part of the report, and when it is read again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bot.github.payload import storable
+from bot.github.ports import Comment
+from bot.github.thread import ADDED, MOST_CHARS, Role, Said, adds_something, said_below, whole_text
+from bot.github_intake import new_delivery
+from knowledge.engine import Knowledge, triage
+from knowledge.report import Report
+from knowledge.triage import Triage
+from tests.bot.fake_core import a_triage, thin
+from tests.bot.fake_github import FakeIssue, user
+from tests.bot.world import REPO, World, result_block
+
+LOG = "```\n2026-05-03 10:02:31 rank 3: ncclSystemError: connection refused\n```"
+VERSIONS = "We use torch 2.3.1 and CUDA 12.1 on all nodes."
+STACK = 'Process 101: python train.py\nThread 101 (active): "MainThread"\n    all_reduce (distributed_c10d.py:1700)'
+THANKS = "Thanks, I will try that tomorrow and let you know!"
+
+
+def comment(login: str, body: str, association: str = "NONE") -> Comment:
+    return Comment(1, login, login.endswith("[bot]"), body, association)
+
+
+@pytest.mark.parametrize(
+    ("body", "by_author", "expected"),
+    [
+        (LOG, True, True),
+        (LOG, False, True),
+        (VERSIONS, True, True),
+        ("Traceback (most recent call last):\n  x\nValueError: no", True, True),
+        ("[rank0]: it stops\n[rank1]: it stops", False, True),
+        ("It only happens on the second node. " * 8, True, True),
+        ("It only happens on the second node. " * 8, False, False),
+        (THANKS, True, False),
+        ("+1", True, False),
+        ("", True, False),
+        ("> " + "torch 2.3.1 and so on\n> " * 20 + "\nyes", True, False),
+        (ADDED, True, True),
+    ],
+)
+def test_what_adds_something(body: str, by_author: bool, expected: bool) -> None:
+    assert adds_something(body, by_author) is expected
+
+
+@pytest.mark.parametrize(
+    ("login", "association", "role"),
+    [
+        ("reporter", "NONE", "author"),
+        ("reporter", "MEMBER", "author"),
+        ("maria", "MEMBER", "maintainer"),
+        ("eve", "CONTRIBUTOR", "another reporter"),
+    ],
+)
+def test_who_said_what(login: str, association: str, role: Role) -> None:
+    assert said_below([comment(login, LOG, association)], "reporter") == [Said(role, LOG)]
+
+
+def test_bots_commands_and_plus_ones_say_nothing() -> None:
+    comments = [
+        comment("helper[bot]", LOG),
+        comment("reporter", f"/triage result\n{result_block()}"),
+        comment("eve", "+1"),
+        comment("bob", "same here, any news?"),
+        comment("reporter", THANKS),
+    ]
+    assert said_below(comments, "reporter") == []
+
+
+def test_another_reporters_log_is_known_as_such_and_not_part_of_the_report() -> None:
+    said = said_below([comment("eve", LOG), comment("reporter", VERSIONS)], "reporter")
+    assert [one.role for one in said] == ["another reporter", "author"]
+    whole = whole_text("It hangs.", said)
+    assert "ncclSystemError" not in whole
+    assert whole == f"It hangs.\n\n### Added by the author\n\n{VERSIONS}"
+
+
+def test_without_additions_the_report_is_the_opening_post_to_the_letter() -> None:
+    assert whole_text("It ```hangs.\n", []) == "It ```hangs.\n"
+
+
+def test_an_open_code_block_does_not_swallow_what_comes_after() -> None:
+    whole = whole_text("```\nlog", [Said("author", "~~~\nmore"), Said("maintainer", VERSIONS)])
+    assert whole.split("\n\n") == [
+        "```\nlog\n```",
+        "### Added by the author",
+        "~~~\nmore\n~~~",
+        "### Added by a maintainer",
+        VERSIONS,
+    ]
+
+
+def test_of_very_much_the_newest_counts() -> None:
+    said = [Said("author", str(n) * (MOST_CHARS // 3)) for n in range(9)]
+    whole = whole_text("It hangs.", said)
+    assert len(whole) < MOST_CHARS + 100
+    assert ("8" * 99 in whole, "7" * 99 in whole, "5" * 99 in whole) == (True, True, False)
+
+
+def test_a_result_pasted_without_the_command_is_text() -> None:
+    [said] = said_below([comment("reporter", result_block())], "reporter")
+    assert "distriage-result\n" not in said.text
+
+
+def test_what_was_asked_for_and_came_is_asked_no_more(knowledge: Knowledge) -> None:
+    body = "Training hangs at the first all-reduce of PyTorch DDP.\n\n" + LOG
+    before = triage(Report("a/b#1", "Hang", body), knowledge)
+    assert any(item.id == "stacks" for item in before.missing)
+    came = comment("reporter", f"torch 2.3.1, CUDA 12.1, NCCL 2.20.5.\n\n```\n{STACK}\n```")
+    after = triage(Report("a/b#1", "Hang", whole_text(body, said_below([came], "reporter"))), knowledge)
+    assert not any(item.id == "stacks" for item in after.missing)
+    assert after.evidence.versions["torch"] == "2.3.1"
+
+
+@pytest.fixture
+def commented(world: World) -> FakeIssue:
+    world.configure("mode: comment\n")
+
+    def answer(report: Report) -> Triage:
+        return a_triage(report) if "2.3.1" in report.body else thin(report)
+
+    world.core.answer = answer
+    issue = world.issue()
+    world.opened(issue)
+    assert "To narrow this down" in world.ours(issue)[0].body
+    return issue
+
+
+def test_what_the_author_adds_changes_the_one_comment(world: World, commented: FakeIssue) -> None:
+    assert world.say(commented, "reporter", VERSIONS).reason == "edited"
+    [ours] = world.ours(commented)
+    assert "To narrow this down" not in ours.body
+    assert "torch 2.3.1" in ours.body
+
+
+def test_what_the_author_takes_back_is_gone(world: World, commented: FakeIssue) -> None:
+    world.say(commented, "reporter", VERSIONS)
+    added = commented.comments.pop()
+    assert world.repeat(commented, added, "deleted").reason == "edited"
+    assert "2.3.1" not in world.ours(commented)[0].body
+
+
+@pytest.mark.parametrize(("login", "body"), [("reporter", THANKS), ("eve", LOG), ("maria", LOG)])
+def test_other_comments_start_nothing(world: World, commented: FakeIssue, login: str, body: str) -> None:
+    before = world.core.calls
+    assert world.say(commented, login, body).kind == "ignored"
+    assert world.core.calls == before
+
+
+def test_a_secret_in_a_comment_is_redacted_like_one_in_the_text(knowledge: Knowledge) -> None:
+    said = said_below([comment("reporter", f"{VERSIONS} token ghp_{'a1B2' * 9}")], "reporter")
+    value = triage(Report("a/b#1", "Hang", whole_text("It hangs.", said)), knowledge)
+    assert value.evidence.redactions
+    assert "ghp_" not in value.model_dump_json()
+
+
+def test_of_what_the_author_adds_nothing_is_stored_and_bursts_are_one(world: World) -> None:
+    issue = world.issue()
+    data = {"id": 3, "body": VERSIONS, "user": user("reporter")}
+    payload = world.fake.payload(REPO, issue, "created", comment=data)
+    assert storable(payload, keep_text=False)["comment"]["body"] == ADDED
+    first = new_delivery("d1", "issue_comment", payload, keep_text=False, edit_delay=5.0)
+    assert first is not None
+    assert (first.delay, first.coalesce_key) == (5.0, first.lock)
+    opened = new_delivery("d2", "issues", world.fake.payload(REPO, issue, "opened"), keep_text=False)
+    assert opened is not None
+    assert opened.coalesce_key == first.coalesce_key
+
+
+def test_without_credentials_a_comment_leaves_the_opening_post_to_be_triaged(world: World) -> None:
+    """It can have superseded the opening, which waited with it."""
+    world.ports = replace(world.ports, app=None)
+    issue = world.issue()
+    assert world.say(issue, "reporter", VERSIONS).kind == "shadow"

@@ -1,0 +1,72 @@
+"""The Markdown for a file or a ticket: the decision first, the rest folded, text of a report inert."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.render.markdown import markdown_of
+from knowledge.taxonomy import load_taxonomy
+from knowledge.triage import QuotedLine, Triage
+from tests.bot.fake_core import a_finding, a_triage, axis
+
+TAXONOMY = load_taxonomy()
+
+
+def of(triage: Triage, *, script: bool = False) -> str:
+    return markdown_of(triage, TAXONOMY, script=script)
+
+
+def test_the_known_failure_comes_first_and_the_rest_is_folded() -> None:
+    text = of(a_triage())
+    told = (
+        "## Triage of `acme/train#1`",
+        "### Known failure: NCCL picked an interface that the other node can't reach — likely (94%)",
+        "line 2: Watchdog caught timeout",
+        "Set `NCCL_SOCKET_IFNAME=eth0`.",
+        "- Check: `NCCL_DEBUG=INFO torchrun train.py`",
+        "- Fix: Set `NCCL_SOCKET_IFNAME`.",
+        "<details>",
+        "Similar issues",
+        "named the right interface",
+    )
+    places = [text.index(part) for part in told]
+    assert places == sorted(places)
+    assert "What resolved similar reports" not in text
+
+
+def test_without_a_sure_failure_fixes_of_similar_reports_are_listed() -> None:
+    for findings in ([], [a_finding(sure=False, p=0.4)]):
+        text = of(a_triage(findings=findings)).split("<details>")[0]
+        assert "What resolved similar reports" in text
+        assert "12 of 31" in text
+    assert "No known failure matches." in of(a_triage(findings=[]))
+    assert "No known failure" not in of(a_triage(findings=[], type=axis(("howto", 0.8))))
+
+
+def test_the_script_is_there_when_wanted() -> None:
+    assert 'print("probe")' in of(a_triage(), script=True)
+    assert 'print("probe")' not in of(a_triage())
+
+
+@pytest.mark.parametrize(
+    "odd", ["@everyone", "#12", "<img src=x>", "![x](https://evil.example/p.png)", "```\n# x"]
+)
+def test_text_of_a_report_stands_in_code(odd: str) -> None:
+    quoted = [QuotedLine(line=1, text=odd, role="root")]
+    evidence = a_triage().evidence.model_copy(
+        update={"lines": quoted, "notes": [odd], "versions": {"torch": odd}}
+    )
+    case = a_triage().neighbours[0].model_copy(update={"title": odd, "resolution": odd})
+    text = of(
+        a_triage(evidence=evidence, findings=[a_finding(lines=quoted)], neighbours=[case], measured=[odd])
+    )
+    from markdown_it import MarkdownIt
+
+    shown = [
+        child
+        for token in MarkdownIt("commonmark").parse(text)
+        for child in (token.children or [])
+        if child.type in ("text", "image", "html_inline")
+    ]
+    assert not any(word in child.content for child in shown for word in ("@everyone", "#12", "<img", "evil"))
+    assert not any(child.type == "image" for child in shown)
