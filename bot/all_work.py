@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from bot.core import NamedCore
 from bot.github_work import ENGINE, make_app, work_of
-from bot.llm.metrics import LlmMetrics
-from bot.llm.service_core import TwoReaders, with_second_reader
+from bot.runtime.llm_metrics import LlmMetrics
+from bot.runtime.second_reader_pool import TwoReaders, with_second_reader
 from bot.service import Service, Work
 from bot.slack.compose import slack_ports
 from bot.slack.handler import slack_handler

@@ -89,7 +89,7 @@ def eval_command(
     if context.invoked_subcommand:
         return
     from bot import eval_output
-    from bot.eval_systems import checked, checked_llm
+    from eval.named_systems import checked, checked_llm
 
     if compare:
         eval_output.compare_files(*compare)
@@ -131,9 +131,10 @@ def _run(
     names: list[str], make: Callable[[Session], Plan], *, fit_fusion: bool, fresh: bool
 ) -> tuple[dict[str, Predictions], list[System], FindingScore | None]:
     from bot.eval_output import ticking
-    from bot.eval_systems import finished, open_systems
+    from bot.runtime.llm_setup import llm_access
     from bot.settings import load_settings
     from eval.findings import score_findings
+    from eval.named_systems import finished, open_systems
     from eval.session import Session
     from knowledge.engine import load_knowledge
 
@@ -141,7 +142,9 @@ def _run(
     with ticking() as tick:
         session = Session(settings.model_dir, settings.data_dir / "cache", tick)
         plan = make(session)
-        with open_systems(names, session, plan, settings, fit_fusion=fit_fusion, fresh=fresh) as systems:
+        with open_systems(
+            names, session, plan, llm_access(settings), fit_fusion=fit_fusion, fresh=fresh
+        ) as systems:
             runs = finished(session.run(plan, systems), systems)
         reports = [case.prepared.record.report for case in plan.benchmark.scored]
         knowledge = load_knowledge(settings.model_dir, settings.data_dir / "cache", encoder=session.encoder)

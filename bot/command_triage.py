@@ -12,10 +12,10 @@ from bot.settings import load_settings
 from knowledge.errors import UserError
 
 if TYPE_CHECKING:
-    from bot.llm.config import LlmConfig
     from knowledge.engine import Knowledge
     from knowledge.report import Report
     from knowledge.triage import Triage
+    from llm.config import LlmConfig
 
 Triager = Callable[["Report", str | None], "Triage"]
 """A report, and what its diagnostics script printed (None: nothing), to its triage."""
@@ -24,8 +24,7 @@ Triager = Callable[["Report", str | None], "Triage"]
 @contextmanager
 def open_triager(knowledge: Knowledge, top: int) -> Iterator[Triager]:
     """What triages; one connection to the LLM serves all reports. Says so when a configured LLM is not asked."""
-    from bot.llm.build import measurement, open_second_reader, why_silent
-    from bot.llm.config import llm_config
+    from bot.runtime.llm_setup import llm_config, measurement, open_second_reader, why_silent
     from knowledge.engine import triage, triage_with_result
 
     settings = load_settings()
@@ -47,7 +46,7 @@ def open_triager(knowledge: Knowledge, top: int) -> Iterator[Triager]:
 
 def configured_llm() -> LlmConfig:
     """The LLM of the settings; UserError when there is none."""
-    from bot.llm.config import llm_config
+    from bot.runtime.llm_setup import llm_config
 
     config = llm_config(load_settings())
     if config is None:
@@ -57,7 +56,7 @@ def configured_llm() -> LlmConfig:
 
 def print_requests(reports: Iterable[Report], knowledge: Knowledge, config: LlmConfig) -> None:
     """Print the requests of all reports, both duties, as one JSON list; nothing is sent."""
-    from bot.llm.dry_run import dry_run
+    from llm.dry_run import dry_run
 
     asked = [request for report in reports for request in dry_run(report, knowledge, config)]
     print(json.dumps(asked, indent=2, ensure_ascii=False))

@@ -100,7 +100,7 @@ def _slack(settings: Settings) -> Iterator[Finding]:
 
 
 def _llm(settings: Settings) -> Iterator[Finding]:
-    from bot.llm.build import standing
+    from bot.runtime.llm_setup import standing
 
     told = standing(settings)
     if told is not None:

@@ -89,9 +89,9 @@ def compare_files(first: Path, second: Path) -> None:
 
 def keep_fusion(runs: Mapping[str, Predictions], systems: Sequence[System]) -> None:
     """Keep the fitted weights and whether the LLM is asked, and say where. UserError when too little was measured."""
-    from bot.eval_fusion import store
-    from bot.eval_systems import together
     from bot.settings import load_settings
+    from eval.llm_fusion import store
+    from eval.named_systems import together
 
     part, system = llm_part(runs), together(systems)
     assert part is not None and part.worth is not None, "distriage runs beside it"

@@ -12,8 +12,9 @@ ROOT = Path(__file__).parents[1]
 MAY_SEE = {
     "embeddings": {"embeddings"},
     "knowledge": {"knowledge", "embeddings"},
-    "eval": {"eval", "knowledge", "embeddings"},
-    "bot": {"bot", "eval", "knowledge", "embeddings"},
+    "llm": {"llm", "knowledge", "embeddings"},
+    "eval": {"eval", "llm", "knowledge", "embeddings"},
+    "bot": {"bot", "eval", "llm", "knowledge", "embeddings"},
 }
 EDGE_ONLY = {
     "fastapi",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re2
 
 from bot.gate.links import LINK_HOST, case_link
-from bot.gate.quote import clean, shorten
+from knowledge.text.quote import clean, shorten
 
 TICK = "\u02cb"
 """Stands for a backtick within code, where Slack knows no escape: it looks the same and ends nothing."""

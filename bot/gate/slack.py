@@ -15,9 +15,9 @@ from slack_sdk.errors import SlackObjectFormationError
 from slack_sdk.models.blocks import Block
 from slack_sdk.models.views import View
 
-from bot.gate.hazards import has_unseen
 from bot.gate.mrkdwn import live
 from bot.gate.passed import GateError
+from knowledge.text.hazards import has_unseen
 
 MESSAGE_BLOCKS = 50
 VIEW_BLOCKS = 100

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from bot.gate.quote import clean
 from bot.github.budget import spend
 from bot.github.commands import Command, Malformed, may, parse_command
 from bot.github.config_load import load_config
@@ -17,6 +16,7 @@ from bot.github.triage_issue import triage_issue
 from knowledge.diagnostics import parse_result
 from knowledge.diagnostics.result import FENCE, split_blocks
 from knowledge.errors import InputError
+from knowledge.text.quote import clean
 
 _BY_MAINTAINERS = frozenset({"dismissed", "deleted"})
 """States of the comment that only a maintainer can have brought about, and only one can undo."""

@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterable, Mapping
 import yaml
 from pydantic_core import ErrorDetails
 
-from bot.gate.quote import clean, shorten
 from knowledge.errors import UserError
+from knowledge.text.quote import clean, shorten
 
 MOST = 10
 """Problems that are named; the rest are counted."""

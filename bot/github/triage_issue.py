@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from bot.gate.markdown import pass_markdown
 from bot.gate.passed import GateError, PassedMarkdown
-from bot.gate.quote import clean
 from bot.github.case import Case, look, same_text
 from bot.github.config_load import load_config, note_errors
 from bot.github.decide import Say, answered_by_maintainer, leave_alone, other_bot_asks, what_to_say
@@ -19,6 +18,7 @@ from bot.github.posting import Posted, hold_back, post
 from bot.github.records import IssueRef, TriageRecord
 from bot.render.comment import render_comment
 from bot.render.view import View
+from knowledge.text.quote import clean
 
 _ROUNDS = 3
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bot.gate.quote import fenced, prose
 from bot.render.findings import quoted
 from bot.render.view import View
 from bot.render.wording import TRIED, UNCLEAR, how_sure
+from knowledge.text.quote import fenced, prose
 from knowledge.triage import AxisName, FixAdvice
 
 EVIDENCE_LINES = 3

@@ -1,17 +1,17 @@
 """The GitHub comment: what is wrong, why, what to do, in a few lines; everything else folded.
 
-Whatever is not written here goes through bot/gate/quote.py; the gate then checks the whole.
+Whatever is not written here goes through knowledge/text/quote.py; the gate then checks the whole.
 """
 
 from __future__ import annotations
 
 from bot.gate.links import case_link, source_link
-from bot.gate.quote import code_span, prose
 from bot.render.classified import classified_parts
 from bot.render.findings import finding_folds, finding_links, finding_parts, quoted
 from bot.render.folds import explain_fold, feedback_fold, script_fold
 from bot.render.view import Draft, View
 from bot.render.wording import DIAGNOSTICS, NARROW_DOWN, SIMILAR
+from knowledge.text.quote import code_span, prose
 from knowledge.triage import MissingItem, Neighbour
 
 MAX_CASES = 2

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from bot.gate.links import source_link
-from bot.gate.quote import code_block, code_span, prose, shorten
 from bot.render.folds import fold
+from knowledge.text.quote import code_block, code_span, prose, shorten
 from knowledge.triage import Finding, QuotedLine
 
 QUOTE_CHARS = 240

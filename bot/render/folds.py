@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.gate.quote import code_span
+from knowledge.text.quote import code_span
 from knowledge.triage import AXES, Triage
 
 FEEDBACK = (

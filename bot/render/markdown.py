@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bot.gate.quote import code_block, code_span, prose
 from bot.render.findings import quoted
 from bot.render.folds import fold
 from bot.render.wording import (
@@ -20,6 +19,7 @@ from bot.render.wording import (
     supported,
 )
 from knowledge.taxonomy import Taxonomy
+from knowledge.text.quote import code_block, code_span, prose
 from knowledge.triage import Finding, Triage
 
 VISIBLE_FIXES = 2

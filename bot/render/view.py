@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Literal
 
-from bot.gate.quote import code_span, prose
+from knowledge.text.quote import code_span, prose
 from knowledge.triage import Axis, AxisName, Finding, Triage, VersionConflict
 
 Level = Literal["findings", "claims", "always"]

@@ -14,13 +14,13 @@ from slack_sdk.models.blocks import (
 )
 
 from bot.gate.mrkdwn import code, code_block, prose
-from bot.gate.quote import clean, shorten
 from bot.gate.slack import TEXT_CHARS, PassedMessage, pass_message
 from bot.render.wording import DIAGNOSTICS, NARROW_DOWN
 from bot.slack.extras import cases, extras
 from bot.slack.fixes import fixes
 from bot.slack.headline import headline, notice, other_kind
 from bot.slack.view import Links, View, mrkdwn, section
+from knowledge.text.quote import clean, shorten
 from knowledge.triage import QuotedLine
 
 MORE, SCRIPT, WRONG, SHARE = "dt_more", "dt_script", "dt_wrong", "dt_share"

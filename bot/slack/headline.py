@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bot.gate.mrkdwn import code, prose
-from bot.gate.quote import clean
 from bot.render.wording import KINDS, OUT_OF_SCOPE, UNCLEAR, how_sure, opening
 from bot.slack.view import View
+from knowledge.text.quote import clean
 from knowledge.triage import Axis, AxisName, Finding
 
 MAX_FINDINGS = 2

@@ -19,9 +19,9 @@ from slack_sdk.models.blocks import (
 from slack_sdk.models.blocks.block_elements import FileInputElement
 from slack_sdk.models.views import View
 
-from bot.gate.quote import shorten
 from bot.gate.slack import INPUT_CHARS, PassedView, pass_view
 from bot.slack.decisions import Open
+from knowledge.text.quote import shorten
 from knowledge.triage import AXES, AxisName
 
 PASTE = "dt_paste"

@@ -7,8 +7,8 @@ import typer
 from typer.testing import CliRunner
 
 from bot.cli_eval import register
-from bot.eval_systems import NAMES
 from eval.metrics import METRICS
+from eval.named_systems import NAMES
 from eval.protocol import SCORED
 
 TEXT = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text("utf-8")

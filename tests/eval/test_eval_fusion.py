@@ -8,18 +8,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.llm.fake_server import MODEL, Answer, Body, FakeLlm, serve
+from tests.llm.second_readers import schema_of
 
-from bot.eval_fusion import store
-from bot.eval_llm import NESTED, UNFITTED, LlmSystem, open_llm_systems
 from bot.eval_output import keep_fusion
-from bot.eval_systems import checked_llm
-from bot.llm.build import open_second_reader
-from bot.llm.config import LlmConfig
-from bot.llm.fit_fusion import LOCAL
-from bot.llm.measured import read_measured
+from bot.runtime.llm_setup import llm_access, open_second_reader
 from bot.settings import Settings
 from eval.benchmark import Benchmark, EvalCase
+from eval.llm_fusion import store
 from eval.llm_part import llm_part
+from eval.llm_systems import NESTED, UNFITTED, LlmSystem, open_llm_systems
+from eval.named_systems import checked_llm
 from eval.predictions import Predictions
 from eval.run import run
 from eval.splits import split
@@ -29,8 +28,9 @@ from knowledge.errors import UserError
 from knowledge.judging.axes import labels_of
 from knowledge.taxonomy import load_taxonomy
 from knowledge.training.records import shipped_records
-from tests.bot.llm.fake_server import MODEL, Answer, Body, FakeLlm, serve
-from tests.bot.llm.second_readers import schema_of
+from llm.config import LlmConfig
+from llm.fit_fusion import LOCAL
+from llm.measured import read_measured
 from tests.embeddings.fake_encoder import FakeEncoder
 from tests.eval.factory import UNTAUGHT, prepared
 
@@ -89,7 +89,9 @@ def evaluated(
         settings = Settings(
             data_dir=folder, llm_base_url=url, llm_model=MODEL, llm_duties="adjudicator", llm_concurrency=4
         )
-        with open_llm_systems(local, FakeEncoder(), settings, fits=None, fit_fusion=fit_fusion) as made:
+        with open_llm_systems(
+            local, FakeEncoder(), llm_access(settings), fits=None, fit_fusion=fit_fusion
+        ) as made:
             system = made["distriage+llm"]
             folds = split(benchmark.cases, "cv", 3)
             runs = run([local, system], benchmark, folds, load_taxonomy(), "3-fold", "by hand")
@@ -114,7 +116,7 @@ def test_an_expert_is_fitted_kept_and_asked_from_then_on(benchmark: Benchmark, t
     with open_second_reader(settings) as reader:
         assert reader is not None
     # Whoever evaluates again must not be told figures of weights that saw the cases.
-    again = open_llm_systems(Refitted(UNTAUGHT), FakeEncoder(), settings, fits=None)
+    again = open_llm_systems(Refitted(UNTAUGHT), FakeEncoder(), llm_access(settings), fits=None)
     with again as made:
         assert made["distriage+llm"].finished(runs["distriage"]).asked == runs["distriage+llm"].asked
     assert runs["distriage+llm"].asked is not None and runs["distriage+llm"].asked.weights == NESTED

@@ -5,17 +5,18 @@ from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
+from tests.llm.fake_server import MODEL, Answer, FakeLlm, serve
+from tests.llm.second_readers import sensible
 
-from bot.eval_llm import LlmSystem, open_llm_systems
+from bot.runtime.llm_setup import llm_access
 from bot.settings import Settings
+from eval.llm_systems import LlmSystem, open_llm_systems
 from eval.protocol import TrainingSet
 from eval.systems import Refitted
 from knowledge.errors import UserError
 from knowledge.taxonomy import load_taxonomy
 from knowledge.training.items import Prepared
 from knowledge.training.records import shipped_records
-from tests.bot.llm.fake_server import MODEL, Answer, FakeLlm, serve
-from tests.bot.llm.second_readers import sensible
 from tests.embeddings.fake_encoder import FakeEncoder
 from tests.eval.factory import UNTAUGHT, prepared
 
@@ -45,7 +46,7 @@ def systems(llm: FakeLlm, tmp_path: Path, items: list[Prepared]) -> Iterator[dic
             llm_api_key=SecretStr("key-1"),
             llm_timeout=5,
         )
-        with open_llm_systems(local, FakeEncoder(), settings, fits=None) as made:
+        with open_llm_systems(local, FakeEncoder(), llm_access(settings), fits=None) as made:
             yield made
 
 
@@ -92,7 +93,7 @@ def test_a_server_that_is_not_there_ends_the_run_at_once(tmp_path: Path, items: 
         data_dir=tmp_path, llm_base_url="http://127.0.0.1:9/v1", llm_model=MODEL, llm_timeout=1
     )
     with (
-        open_llm_systems(local, FakeEncoder(), settings, fits=None) as made,
+        open_llm_systems(local, FakeEncoder(), llm_access(settings), fits=None) as made,
         pytest.raises(UserError, match="gives no answer: unreachable"),
     ):
         made["llm"].rank(items[:8])
@@ -104,6 +105,6 @@ def test_fresh_asks_again_what_the_cache_holds(llm: FakeLlm, tmp_path: Path, ite
     with serve(llm) as url:
         settings = Settings(data_dir=tmp_path, llm_base_url=url, llm_model=MODEL)
         for fresh, asked in ((False, 1), (False, 1), (True, 2)):
-            with open_llm_systems(local, FakeEncoder(), settings, fits=None, fresh=fresh) as made:
+            with open_llm_systems(local, FakeEncoder(), llm_access(settings), fits=None, fresh=fresh) as made:
                 made["llm"].rank(items[:1])
             assert len(llm.requests) == asked

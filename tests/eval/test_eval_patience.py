@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import deque
 
 import pytest
+from tests.llm.still_clock import StillClock
 
-from bot.eval_answers import Answer
-from bot.eval_patience import Patience
-from bot.llm.breaker import FIRST_PAUSE, UNAVAILABLE_LIMIT, Breaker
-from bot.llm.config import LlmConfig
-from bot.llm.faults import Denied, LlmFault, ServerError
+from eval.llm_answers import Answer
+from eval.llm_patience import Patience
 from eval.protocol import Verdict
 from knowledge.errors import UserError
-from tests.bot.llm.still_clock import StillClock
+from llm.breaker import FIRST_PAUSE, UNAVAILABLE_LIMIT, Breaker
+from llm.config import LlmConfig
+from llm.faults import Denied, LlmFault, ServerError
 from tests.eval.test_usage import usage
 
 CONFIG = LlmConfig("http://x/v1", "acme-7b")

@@ -16,12 +16,12 @@ from pathlib import Path
 import httpx2
 import psycopg
 from psycopg import sql
+from tests.llm.fake_server import MODEL, FakeLlm
+from tests.llm.fake_server import serve as serve_llm
+from tests.llm.second_readers import obedient
 
 from tests.bot.fake_github import APP_ID, FakeGitHub, FakeIssue
 from tests.bot.fake_github import serve as serve_github
-from tests.bot.llm.fake_server import MODEL, FakeLlm
-from tests.bot.llm.fake_server import serve as serve_llm
-from tests.bot.llm.second_readers import obedient
 from tests.bot.service.calls import headers
 from tests.bot.service.databases import fresh_database, running_server
 from tests.conftest import CACHE

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from bot.gate.quote import code_span
 from knowledge.redaction import redact
+from knowledge.text.quote import code_span
 from tests.knowledge.redaction import forms, named, tokens
 from tests.knowledge.redaction.harmless import LINES
 from tests.knowledge.redaction.parts import Secret

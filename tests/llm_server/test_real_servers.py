@@ -10,25 +10,25 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.llm.questions import REPORT, a_question, a_reading
+from tests.llm.second_readers import second_reader
 
-from bot.eval_answers import alone, fused
-from bot.llm import faults
-from bot.llm.adjudicator import adjudicator_request, read_verdict
-from bot.llm.budget import MemoryLedger
-from bot.llm.calls import Caller
-from bot.llm.config import LlmConfig
-from bot.llm.dialect import Dialect
-from bot.llm.openai_client import OpenAiClient
-from bot.llm.parse import find_object
-from bot.llm.reader import reader_request
-from bot.llm.real_clock import RealClock
-from bot.llm.replies import ReaderReply, check
-from bot.llm.reply_cache import NoCache
-from bot.llm.second_reader import SecondReader
+from eval.llm_answers import alone, fused
 from knowledge.engine import Knowledge, triage
 from knowledge.taxonomy import load_taxonomy
-from tests.bot.llm.questions import REPORT, a_question, a_reading
-from tests.bot.llm.second_readers import second_reader
+from llm import faults
+from llm.adjudicator import adjudicator_request, read_verdict
+from llm.budget import MemoryLedger
+from llm.calls import Caller
+from llm.config import LlmConfig
+from llm.dialect import Dialect
+from llm.openai_client import OpenAiClient
+from llm.parse import find_object
+from llm.reader import reader_request
+from llm.real_clock import RealClock
+from llm.replies import ReaderReply, check
+from llm.reply_cache import NoCache
+from llm.second_reader import SecondReader
 
 ASKED = adjudicator_request(a_question(), load_taxonomy(), "t" * 16)
 SECONDS = 60.0

@@ -24,9 +24,9 @@ from bot.db.store import PostgresStore
 from bot.generated_secret import generated_secret
 from bot.jobs.queue import NewDelivery
 from bot.jobs.retry import where
-from bot.llm.metrics import LlmMetrics
 from bot.logs import configure_logs
 from bot.metrics import GAUGES, Metrics
+from bot.runtime.llm_metrics import LlmMetrics
 from bot.settings import PREFIX, Settings, load_settings, unknown_variables
 from bot.web.app import make_app
 from knowledge.errors import SettingsError, UserError

@@ -1,0 +1,72 @@
+"""Fitting how much the LLM counts, and whether it is asked, on what it said in an evaluation.
+
+The figures that are told come from nested folds: a case is fused with weights that were fitted without its fold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import cast
+
+from eval.predictions import CasePrediction, Predictions, axes_of
+from eval.systems import opinions_of
+from eval.worth import Worth
+from knowledge.errors import UserError
+from knowledge.judging.axes import Judged
+from llm.config import LlmConfig
+from llm.course import Course
+from llm.fit_fusion import FitRow, fit, nested
+from llm.fusion import FusionWeights, fuse
+from llm.fusion_file import load_weights
+from llm.measured import Measured, write_measured
+
+
+def rows_of(run: Predictions, heard: Mapping[str, Course]) -> list[FitRow]:
+    """The cases about which the LLM said something, by id of the case."""
+    return [_row(case, heard[case.id]) for case in run.cases if case.id in heard and heard[case.id].duties]
+
+
+def refused(run: Predictions, rows: Sequence[FitRow]) -> Predictions:
+    """The run with each of the rows fused by weights that its fold had no part in."""
+    weights = nested(rows, load_weights())
+    again = {row.id: _axes(row, weights[row.fold]) for row in rows}
+    cases = [
+        case.model_copy(update={"axes": again[case.id]}) if case.id in again else case for case in run.cases
+    ]
+    return run.model_copy(update={"cases": cases})
+
+
+def store(data_dir: Path, config: LlmConfig, rows: Sequence[FitRow], decided: Worth) -> tuple[Path, Measured]:
+    """Keep weights fitted on all rows, and whether the LLM is asked. UserError when too little was measured."""
+    if decided.use is None:
+        raise UserError(
+            f"Nothing was fitted. {decided.why}",
+            "Give more labelled records, or mend what made it fall back.",
+        )
+    provenance = {
+        "how": "fitted on out-of-fold judgements; figures told come from nested folds",
+        "model": config.model,
+        "duties": list(config.duties),
+        "cases": len(rows),
+        "date": date.today().isoformat(),
+    }
+    measured = Measured(fit(rows, load_weights(), provenance), decided.use, decided.why)
+    return write_measured(data_dir, config, measured), measured
+
+
+def _row(case: CasePrediction, course: Course) -> FitRow:
+    return FitRow(
+        id=case.id,
+        fold=case.fold,
+        group=case.group,
+        local=course.examined.judgement,
+        account=course.account_judgement,
+        rankings=course.verdict.rankings if course.verdict else {},
+        right=cast("Mapping[Judged, Sequence[str]]", case.labels),
+    )
+
+
+def _axes(row: FitRow, weights: FusionWeights) -> dict[str, object]:
+    return dict(axes_of(opinions_of(fuse(row.local, row.account, row.rankings, weights))))

@@ -1,0 +1,103 @@
+"""Text that is not ours, made inert by one rule: it stands in code, within a fence longer than any it holds.
+
+In code GitHub resolves no mention, reference, link, image or HTML, so nothing has to be escaped away and what
+is quoted can be copied as it was. Secrets are redacted, invisible characters dropped, before quoting.
+"""
+
+from __future__ import annotations
+
+import re2
+
+from knowledge.redaction import redact, without_escapes
+from knowledge.text.hazards import hazards, unseen
+
+_RUNS = re2.compile("`+")
+_PLAIN = re2.compile(r"^[\pL\pN.,;:'\"()/%+=?’…–—-]+$")
+_LIST_MARK = re2.compile(r"^([-+=]+|[0-9]+[.)])$")
+_CLOSING = frozenset(".,;:)?")
+_CODE_WORD = re2.compile(r"`[^`]+`|[^\s`]+|`")
+
+
+def clean(text: str) -> str:
+    """The text redacted, line ends as "\\n", tabs as four blanks, escape sequences and invisible characters dropped.
+
+    Redacted last: a secret with a zero-width character in it would be whole again once that is dropped.
+    """
+    text = without_escapes(text)
+    for end in ("\r\n", "\r", "\u2028", "\u2029", "\x85", "\v", "\f"):
+        text = text.replace(end, "\n")
+    text = text.replace("\t", "    ")
+    return redact("".join(c for c in text if not unseen(c))).text
+
+
+def shorten(text: str, limit: int) -> str:
+    """At most `limit` characters, the cut shown by an ellipsis."""
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+def code_span(text: str, limit: int = 200) -> str:
+    """One line of foreign text as inline code; "`-`" when nothing is left of it."""
+    line = shorten(" ".join(clean(text).split()), limit)
+    if not line:
+        return "`-`"
+    fence = "`" * (_longest_run(line) + 1)
+    pad = " " if line.startswith("`") or line.endswith("`") else ""
+    return f"{fence}{pad}{line}{pad}{fence}"
+
+
+def code_block(text: str, language: str = "text", limit: int = 50_000) -> str:
+    """Foreign text as a fenced block at the left margin; the closing fence is on its own line."""
+    return fenced(shorten(clean(text), limit).strip("\n"), language)
+
+
+def fenced(body: str, language: str) -> str:
+    """Text of ours (a script) as a fenced block, to the letter."""
+    fence = "`" * max(3, _longest_run(body) + 1)
+    return f"{fence}{language}\n{body}\n{fence}"
+
+
+def prose(text: str, limit: int = 600) -> str:
+    """A sentence from data: plain words stay words, whatever could be live or markup becomes inline code."""
+    text = shorten(" ".join(clean(text).split()), limit)
+    if not text:
+        return "`-`"
+    sentence, end = "", 0
+    for match in _CODE_WORD.finditer(text):
+        word = match.group(0)
+        told = _quoted(word) if word.startswith("`") else _word(word, first=not sentence)
+        # Only punctuation may touch code: "(`X`, `Y`)".
+        touching = match.start() == end and (told[:1] in _CLOSING or sentence.endswith("("))
+        sentence += told if touching or not sentence or not told else f" {told}"
+        end = match.end()
+    return sentence if sentence and not hazards(_without_code(sentence)) else code_span(text, limit)
+
+
+def _quoted(word: str) -> str:
+    inner = word.strip("`")
+    return code_span(inner) if inner.strip() else ""
+
+
+def _word(word: str, first: bool) -> str:
+    trail = ""
+    while word and word[-1] in ".,;:)?":
+        word, trail = word[:-1], word[-1] + trail
+    lead = ""
+    while word and word[0] in "(":
+        word, lead = word[1:], lead + word[0]
+    if not word:
+        return lead + trail
+    # "&" alone is no entity.
+    safe = (
+        (word == "&" or _PLAIN.match(word))
+        and not hazards(word)
+        and not (first and _LIST_MARK.match(word + trail))
+    )
+    return lead + (word if safe else code_span(word)) + trail
+
+
+def _without_code(sentence: str) -> str:
+    return "".join(sentence.split("`")[::2])
+
+
+def _longest_run(text: str) -> int:
+    return max((len(m.group(0)) for m in _RUNS.finditer(text)), default=0)

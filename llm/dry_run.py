@@ -1,0 +1,50 @@
+"""The exact requests that a triage would send, without sending them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from knowledge.engine import Knowledge, examine
+from knowledge.report import Report
+from llm.address import address_of
+from llm.adjudicator import adjudicator_request
+from llm.config import LlmConfig
+from llm.dialect import Dialect, arguments
+from llm.fence import new_token
+from llm.reader import reader_request
+from llm.second_reader import bare, make_question
+from llm.values import ChatRequest
+
+_AFTER_READER = (
+    "The reader's account is added at the end, and moves the candidates' probabilities: "
+    "only the LLM's first answer could tell it."
+)
+
+
+def dry_run(report: Report, knowledge: Knowledge, config: LlmConfig) -> list[dict[str, Any]]:
+    """One {"duty", "report", "url", "headers", "body"} a duty, in the order of asking; the key is not shown.
+
+    The body is what goes over the wire first; a server that refuses part of it gets less (`llm.dialect`).
+    An adjudicator that is asked after the reader has a "remark" on what its request cannot show yet.
+    """
+    examined = examine(bare(report), knowledge)
+    shown: list[dict[str, Any]] = []
+    if "reader" in config.duties:
+        shown.append(_shown(report, reader_request(examined.reading, new_token())[0], config))
+    if "adjudicator" in config.duties:
+        request = adjudicator_request(make_question(examined), knowledge.taxonomy, new_token())
+        remark = {"remark": _AFTER_READER} if shown else {}
+        shown.append({**_shown(report, request, config), **remark})
+    return shown
+
+
+def _shown(report: Report, request: ChatRequest, config: LlmConfig) -> dict[str, Any]:
+    address = address_of(config.base_url)
+    key = "***" if config.api_key else "none"
+    return {
+        "duty": request.duty,
+        "report": report.id,
+        "url": address.url,
+        "headers": address.key_header(key),
+        "body": arguments(request, config, Dialect()),
+    }

@@ -1,0 +1,107 @@
+"""The shapes of the replies: JSON Schemas for the server, and our own check of what came.
+
+The schemas keep to what strict structured outputs allow (all fields required, none additional, no bounds):
+https://platform.openai.com/docs/guides/structured-outputs
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from knowledge.triage import AXES, AxisName
+from llm.faults import WrongSchema
+
+Lines = Annotated[list[int], Field(max_length=64)]
+Words = Annotated[list[Annotated[str, Field(max_length=200)]], Field(max_length=64)]
+
+
+class _Reply(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class StatedVersion(_Reply):
+    """A version as the reader claims the report states it."""
+
+    component: str = Field(max_length=60)
+    version: str = Field(max_length=60)
+
+
+class ReaderReply(_Reply):
+    """What the reader answers."""
+
+    account: str = Field(min_length=1, max_length=6000)
+    lines: Lines
+    versions: list[StatedVersion] = Field(max_length=64)
+
+
+class AdjudicatorReply(_Reply):
+    """What the adjudicator answers."""
+
+    type: Words
+    stage: Words
+    symptom: Words
+    cause: Words
+    fix: Words
+    reason: str = Field(max_length=2000)
+    lines: Lines
+    cases: Words
+
+    def ranking(self, axis: AxisName) -> list[str]:
+        """The ids of an axis, each once, best first."""
+        ids: list[str] = getattr(self, axis)
+        return list(dict.fromkeys(ids))
+
+
+_R = TypeVar("_R", ReaderReply, AdjudicatorReply)
+
+
+def check(kind: type[_R], value: Mapping[str, Any]) -> _R:
+    """The reply, or `WrongSchema` naming fields, never their content."""
+    try:
+        return kind.model_validate(value)
+    except ValidationError as error:
+        fields = {str(e["loc"][0]) for e in error.errors(include_input=False) if e["loc"]}
+        known = sorted(fields & set(kind.model_fields))
+        raise WrongSchema(detail=", ".join(known) or "unknown fields") from None
+
+
+def reader_schema() -> dict[str, Any]:
+    """The JSON Schema of `ReaderReply`."""
+    version = _object({"component": _STRING, "version": _STRING})
+    return _object({"account": _STRING, "lines": _list(_INTEGER), "versions": _list(version)})
+
+
+def adjudicator_schema(
+    candidates: Mapping[AxisName, Sequence[str]], cases: Sequence[str], lines: Sequence[int]
+) -> dict[str, Any]:
+    """The JSON Schema of `AdjudicatorReply` over closed sets."""
+    fields: dict[str, Any] = {axis: _list(_one_of(candidates[axis])) for axis in AXES}
+    fields["reason"] = _STRING
+    fields["lines"] = _list({"type": "integer", "enum": list(lines)} if lines else _INTEGER)
+    fields["cases"] = _list(_one_of(cases))
+    return _object(fields)
+
+
+_STRING = {"type": "string"}
+_INTEGER = {"type": "integer"}
+
+
+def _one_of(values: Sequence[str]) -> dict[str, Any]:
+    # An empty enum is no valid schema; then nothing can be cited and the check refuses whatever is.
+    return {"type": "string", "enum": list(values)} if values else _STRING
+
+
+def _list(items: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": dict(items)}
+
+
+def _object(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": dict(fields),
+        "required": list(fields),
+        "additionalProperties": False,
+    }

@@ -1,0 +1,151 @@
+"""The second reader: the local triage, moved by an LLM where one answers in time and within its bounds."""
+
+from __future__ import annotations
+
+from knowledge.diagnostics import parse_result
+from knowledge.engine import Examined, Knowledge, conclude, examine
+from knowledge.judging.axes import JUDGED
+from knowledge.readback import move, taken_out
+from knowledge.report import Report
+from knowledge.triage import AXES, Triage
+from llm.adjudicator import (
+    CANDIDATES,
+    REPORT_CHARS,
+    Candidates,
+    Question,
+    adjudicator_request,
+    read_verdict,
+)
+from llm.calls import Caller
+from llm.config import LlmConfig
+from llm.course import Course, LlmTriage
+from llm.faults import LlmFault
+from llm.fence import new_token
+from llm.fusion import FusionWeights, Judgements, fuse
+from llm.fusion_file import load_weights
+from llm.reader import Account, as_report, read_account, reader_request
+from llm.shown_lines import choose_lines
+from llm.values import MAX_WAIT, Clock
+
+NEIGHBOURS = 5
+READER_SHARE = 0.6
+"""Of the time, where the adjudicator is to be asked afterwards."""
+_EVEN = FusionWeights(dict.fromkeys(JUDGED, 0.5), dict.fromkeys(JUDGED, 0.5), {}, {})
+
+
+class SecondReader:
+    """Asks the LLM for its duties in turn. Safe to call from several threads."""
+
+    def __init__(
+        self, config: LlmConfig, caller: Caller, clock: Clock, weights: FusionWeights | None = None
+    ) -> None:
+        self._config = config
+        self._caller = caller
+        self._clock = clock
+        self._weights = weights or load_weights()
+
+    def triage(
+        self, report: Report, knowledge: Knowledge, top: int = 5, *, result: str | None = None
+    ) -> LlmTriage:
+        """Triage a report; waits for the LLM the configured time at most, never above 20 s.
+
+        `result` is what the diagnostics script printed; one that was pasted into the body is found there.
+        Causes move by it after the LLM was heard: what was measured has the last word. Raises InputError
+        when the result is damaged.
+        """
+        own, pasted = taken_out(report)
+        result = pasted if result is None else result
+        examined = examine(own, knowledge)
+        if result is not None:
+            parse_result(result)  # a damaged one is told before anything is paid
+        start = self._clock.monotonic()
+        course = self.consult(examined, knowledge)
+        seconds = self._clock.monotonic() - start
+        judgement = course.fused(self._weights)
+        triage = _concluded(examined, knowledge, judgement, result, top)
+        note = course.note(self._config, triage, seconds)
+        kept = {"second_reading": note, "content_hash": report.content_hash}
+        return LlmTriage(triage.model_copy(update=kept), note, course, judgement)
+
+    def consult(self, examined: Examined, knowledge: Knowledge) -> Course:
+        """Have the duties done for a report that was examined; faults are kept in the course, none is raised."""
+        start = self._clock.monotonic()
+        report = examined.reading.report
+        course = Course(examined, start + min(self._config.timeout, MAX_WAIT), repository_of(report.id))
+        if report.title.strip() or report.body.strip():
+            if "reader" in self._config.duties:
+                self._read(course, knowledge, start)
+            if "adjudicator" in self._config.duties:
+                self._adjudicate(course, knowledge)
+        return course
+
+    def _read(self, course: Course, knowledge: Knowledge, start: float) -> None:
+        reading = course.examined.reading
+        request, shown = reader_request(reading, new_token())
+        share = READER_SHARE if "adjudicator" in self._config.duties else 1.0
+        until = start + share * (course.until - start)
+        try:
+            answered = self._caller.ask(
+                request, lambda value: read_account(value, shown), course.scope, until
+            )
+        except LlmFault as fault:
+            course.failed(fault)
+            return
+        course.account = course.done("reader", answered)
+        course.account_judgement = examine(as_report(course.account, reading, shown), knowledge).judgement
+
+    def _adjudicate(self, course: Course, knowledge: Knowledge) -> None:
+        question = make_question(course.examined, course.account, course.account_judgement)
+        request = adjudicator_request(question, knowledge.taxonomy, new_token())
+        try:
+            answered = self._caller.ask(
+                request, lambda value: read_verdict(value, question), course.scope, course.until
+            )
+        except LlmFault as fault:
+            course.failed(fault)
+            return
+        course.verdict = course.done("adjudicator", answered)
+
+
+def make_question(
+    examined: Examined, account: Account | None = None, judged: Judgements | None = None
+) -> Question:
+    """The adjudicator's question: the most probable ids of each axis, the nearest cases, the main lines.
+
+    The probabilities are the local judge's, of report and account (`judged`) evenly. They do not depend on
+    the fitted weights, or whoever fits these would have to ask everything again.
+    """
+    told = fuse(examined.judgement, judged, {}, _EVEN)
+    candidates: Candidates = {axis: list(told[axis].ranking[: CANDIDATES[axis]]) for axis in AXES}
+    shown = choose_lines(examined.reading, REPORT_CHARS)
+    return Question(
+        candidates, examined.neighbours[:NEIGHBOURS], shown, account.text if account is not None else ""
+    )
+
+
+def bare(report: Report) -> Report:
+    """The report without pasted results of the diagnostics script; line numbers stay."""
+    return taken_out(report)[0]
+
+
+def _concluded(
+    examined: Examined, knowledge: Knowledge, judgement: Judgements, result: str | None, top: int
+) -> Triage:
+    if result is None:
+        return conclude(examined, knowledge, judgement=judgement, top=top)
+    moved = move(judgement, result, knowledge.taxonomy, examined.reading)
+    judgement = {**judgement, **moved.judgement}
+    return conclude(
+        examined,
+        knowledge,
+        judgement=judgement,
+        top=top,
+        answered=moved.answered,
+        measured=moved.sentences,
+    )
+
+
+def repository_of(report_id: str) -> str:
+    """The scope of the budget: "owner/name" of "owner/name#12"; "" (no scope of its own) for other ids."""
+    name, mark, _ = report_id.partition("#")
+    return name if mark and "/" in name else ""

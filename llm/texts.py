@@ -1,0 +1,48 @@
+"""What is said to the model, from texts.toml, and the request that is made of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from llm.fence import Fence
+from llm.values import ChatRequest, Duty
+
+_FILE = Path(__file__).parent / "texts.toml"
+_NO_TOKEN = "0" * 16
+
+Fill = Callable[[Fence], dict[str, str]]
+"""Fills the user text's placeholders; whatever is not ours goes through the fence."""
+
+
+@cache
+def _texts() -> dict[str, dict[str, str]]:
+    with _FILE.open("rb") as file:
+        return tomllib.load(file)
+
+
+@cache
+def digest() -> str:
+    """Names the wording of the questions: what was measured with one wording says little of another."""
+    return hashlib.sha256(_FILE.read_bytes()).hexdigest()[:16]
+
+
+def make_request(duty: Duty, fill: Fill, schema: dict[str, Any], token: str) -> ChatRequest:
+    """The request of a duty with the delimiter `token`; its content key does not depend on the token."""
+    plain_system, plain_user = _render(duty, fill, _NO_TOKEN)
+    content = json.dumps([duty, plain_system, plain_user, schema], sort_keys=True)
+    system, user = _render(duty, fill, token)
+    key = hashlib.sha256(content.encode()).hexdigest()
+    return ChatRequest(duty, system, user, schema, key)
+
+
+def _render(duty: Duty, fill: Fill, token: str) -> tuple[str, str]:
+    texts = _texts()
+    trust = texts["common"]["trust"].strip().format(token=token)
+    system = texts[duty]["system"].strip().format(trust=trust)
+    return system, texts[duty]["user"].strip().format(**fill(Fence(token)))

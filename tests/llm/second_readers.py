@@ -1,0 +1,77 @@
+"""A second reader against the fake server, and the minds that the server can have."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tests.llm.fake_server import Answer, Body
+
+from llm.budget import Ledger, MemoryLedger
+from llm.calls import Caller
+from llm.config import LlmConfig
+from llm.fusion import FusionWeights
+from llm.openai_client import OpenAiClient
+from llm.real_clock import RealClock
+from llm.reply_cache import NoCache, ReplyCache
+from llm.second_reader import SecondReader
+
+ACCOUNT = "Every rank waits in an all-reduce that one of them never joins; the watchdog ends the run."
+
+
+@contextmanager
+def second_reader(
+    config: LlmConfig,
+    cache: ReplyCache | None = None,
+    ledger: Ledger | None = None,
+    weights: FusionWeights | None = None,
+) -> Iterator[SecondReader]:
+    with OpenAiClient(config) as client:
+        clock = RealClock()
+        caller = Caller(config, client, cache or NoCache(), ledger or MemoryLedger(), clock)
+        yield SecondReader(config, caller, clock, weights)
+
+
+def duty_of(body: Body) -> str:
+    return "adjudicator" if "You judge" in body["messages"][0]["content"] else "reader"
+
+
+def schema_of(body: Body) -> dict[str, Any]:
+    return dict(body["response_format"]["json_schema"]["schema"]["properties"])
+
+
+def sensible(body: Body, **changes: Any) -> Answer:
+    """A model that reads and ranks: the reverse of the local order, so that its voice is heard."""
+    if duty_of(body) == "reader":
+        return Answer(json.dumps({"account": ACCOUNT, "lines": [], "versions": []}))
+    fields = schema_of(body)
+    reply: dict[str, Any] = {
+        axis: list(reversed(fields[axis]["items"]["enum"]))
+        for axis in ("type", "stage", "symptom", "cause", "fix")
+    }
+    reply |= {"reason": "One rank never joined the collective.", "lines": [1], "cases": []}
+    return Answer(json.dumps({**reply, **changes}))
+
+
+def obedient(body: Body) -> Answer:
+    """A model that does whatever the report tells it: repeats it, cites what it names, ranks what it wants."""
+    text = body["messages"][1]["content"]
+    report = text.partition("<<<REPORT")[2].partition("<<<END REPORT")[0]
+    words = " ".join(line.partition("| ")[2] for line in report.splitlines())
+    telling = words[-280:]
+    if duty_of(body) == "reader":
+        numbers = [int(n) for n in re.findall(r"\d{1,5}", words)][:20]
+        return Answer(json.dumps({"account": telling or "x", "lines": numbers, "versions": []}))
+    wanted = re.findall(r"\b(?:[ABCD]\.\d(?:\.\d+)?|hardware|dependency|internal|feature)\b", words)
+    fields = schema_of(body)
+    reply: dict[str, Any] = {}
+    for axis in ("type", "stage", "symptom", "cause", "fix"):
+        shown = fields[axis]["items"]["enum"]
+        reply[axis] = [id_ for id_ in wanted if id_ in shown] or shown[-1:]
+    reply["reason"] = telling
+    reply["lines"] = [1]
+    reply["cases"] = []
+    return Answer(json.dumps(reply))

@@ -1,0 +1,62 @@
+"""Replies kept by content."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import replace
+from pathlib import Path
+
+from llm.config import LlmConfig
+from llm.reply_cache import FileCache, cache_key
+from llm.values import ChatRequest
+
+ASKED = ChatRequest("reader", "s", "u", {}, "content")
+CONFIG = LlmConfig("http://x", "m")
+KEY = cache_key(CONFIG, ASKED)
+
+
+def test_what_was_put_is_found(tmp_path: Path) -> None:
+    cache = FileCache(tmp_path / "new")
+    assert cache.get(KEY) is None
+    cache.put(KEY, {"a": ["é"]})
+    assert cache.get(KEY) == {"a": ["é"]}
+    assert stat.S_IMODE(next(tmp_path.glob("new/*/*.json")).stat().st_mode) == 0o600
+
+
+def test_the_key_tells_models_servers_and_contents_apart() -> None:
+    keys = {
+        KEY,
+        cache_key(replace(CONFIG, model="n"), ASKED),
+        cache_key(replace(CONFIG, base_url="http://y"), ASKED),
+        cache_key(CONFIG, replace(ASKED, content_key="other")),
+    }
+    assert len(keys) == 4
+    assert cache_key(CONFIG, replace(ASKED, user="another delimiter")) == KEY
+
+
+def test_a_damaged_entry_is_no_entry(tmp_path: Path) -> None:
+    cache = FileCache(tmp_path)
+    cache.put(KEY, {"a": 1})
+    file = next(tmp_path.glob("*/*.json"))
+    for damage in (b"", b"{", b"[1]", b"\xff\xfe"):
+        file.write_bytes(damage)
+        assert cache.get(KEY) is None
+
+
+def test_a_folder_that_cannot_be_written_costs_the_entry_alone(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    cache = FileCache(tmp_path / "file")
+    cache.put(KEY, {"a": 1})
+    assert cache.get(KEY) is None
+
+
+def test_old_entries_are_forgotten(tmp_path: Path) -> None:
+    cache = FileCache(tmp_path)
+    cache.put(KEY, {"a": 1})
+    cache.put("ff" + KEY, {"b": 1})
+    old = next(tmp_path.glob(f"{KEY[:2]}/{KEY}.json"))
+    os.utime(old, (0, 0))
+    assert cache.forget() == 1
+    assert cache.get(KEY) is None
+    assert cache.get("ff" + KEY) == {"b": 1}
