@@ -9,7 +9,7 @@ from embeddings.errors import UserError
 
 def main() -> None:
     """Run the command line."""
-    from bot.cli import app
+    from bot.cli.app import app
 
     try:
         app()

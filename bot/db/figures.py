@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.db.connect import SyncPool
-from bot.metrics import Sample
+from bot.runtime.metrics import Sample
 
 _LABELLED = {
     "distriage_deliveries": "SELECT state, count(*) FROM deliveries GROUP BY state",
@@ -30,7 +30,7 @@ _WRITES = (
 
 
 def read_figures(pool: SyncPool) -> dict[str, list[Sample]]:
-    """Every gauge of `bot.metrics.GAUGES` with its samples."""
+    """Every gauge of `bot.runtime.metrics.GAUGES` with its samples."""
     samples: dict[str, list[Sample]] = {}
     with pool.connection() as connection:
         for name, query in _LABELLED.items():

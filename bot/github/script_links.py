@@ -7,8 +7,8 @@ from typing import Self
 
 from itsdangerous import BadData, URLSafeSerializer
 
-from bot.generated_secret import generated_secret
 from bot.github.records import IssueRef
+from bot.runtime.generated_secret import generated_secret
 from bot.settings import Settings
 
 

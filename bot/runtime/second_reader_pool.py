@@ -11,8 +11,8 @@ import structlog
 
 from bot.runtime.llm_metrics import LlmMetrics
 from bot.runtime.llm_setup import llm_config, measurement, open_second_reader, why_silent
+from bot.runtime.triage_pool import CanTriage, CoreFailed, TriagePool
 from bot.settings import Settings, load_settings
-from bot.triage_process import CanTriage, CoreFailed, TriagePool
 from knowledge.report import Report
 from knowledge.triage import SecondReading, Triage
 from llm.config import LlmConfig

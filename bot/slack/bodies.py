@@ -7,10 +7,10 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from bot.db.clean import clean_json, clean_text
+from bot.http.body import json_object
 from bot.slack.decisions import Decision, Seal
 from bot.slack.inbound import Unreadable, command, event
 from bot.slack.interactions import interaction
-from bot.web.body import json_object
 
 _FIELDS = 100
 

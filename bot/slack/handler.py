@@ -11,6 +11,7 @@ from bot.db.deliveries import StoredDelivery
 from bot.gate.passed import GateError
 from bot.jobs.retry import MAX_ATTEMPTS
 from bot.jobs.runner import Ended, Handler
+from bot.runtime.triage_pool import CoreFailed
 from bot.slack import words
 from bot.slack.answer import render
 from bot.slack.asking import ask
@@ -21,7 +22,6 @@ from bot.slack.records import SlackCorrection
 from bot.slack.sending import Sender
 from bot.slack.showing import update_shared, view_of
 from bot.slack.task import Kind, Task
-from bot.triage_process import CoreFailed
 
 log = structlog.get_logger(__name__)
 

@@ -1,4 +1,4 @@
-"""What the Slack work stands on, put together once by bot/slack/compose.py."""
+"""What the Slack work stands on, put together once by bot/serve/compose.py."""
 
 from __future__ import annotations
 

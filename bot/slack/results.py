@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from bot.gate.ids import check_ids
 from bot.jobs.runner import Ended
-from bot.pasted import pasted_report
+from bot.reports.pasted import pasted_report
 from bot.slack.answer import render
 from bot.slack.ports import SlackPorts
 from bot.slack.records import SlackTriage

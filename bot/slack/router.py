@@ -13,8 +13,9 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 from starlette.background import BackgroundTask
 
+from bot.http.body import Malformed, TooLarge, read_body
 from bot.jobs.queue import Accepted, NewDelivery
-from bot.metrics import Metrics
+from bot.runtime.metrics import Metrics
 from bot.slack import words
 from bot.slack.bodies import decide_command, decide_event, decide_interaction
 from bot.slack.decisions import Answer, Decision, Open, Queue, Seal, say
@@ -23,7 +24,6 @@ from bot.slack.interactions import errors
 from bot.slack.opening import open_modal, say_now
 from bot.slack.ports import SlackPorts
 from bot.slack.signature import signed
-from bot.web.body import Malformed, TooLarge, read_body
 
 log = structlog.get_logger(__name__)
 

@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterator
 from email.utils import parsedate_to_datetime
 
-from bot.doctor import Finding
 from bot.jobs.retry import TryLater
+from bot.runtime.checked import Checked
 from bot.slack.api import Identity, SlackApi
 from bot.slack.errors import Refused, Unreachable, Unsure
 from bot.slack.install import SCOPES
@@ -26,7 +26,7 @@ WITHOUT = {
 _REINSTALL = "Take docs/slack-app-manifest.yaml as the app's manifest and install the app again."
 
 
-def token_findings(api: SlackApi, token: str, name: str, *, renewed: bool = False) -> Iterator[Finding]:
+def token_findings(api: SlackApi, token: str, name: str, *, renewed: bool = False) -> Iterator[Checked]:
     """What Slack says of the token called `name`; `renewed`: one that is renewed before it expires."""
     try:
         who = api.identity(token)
@@ -44,14 +44,14 @@ def token_findings(api: SlackApi, token: str, name: str, *, renewed: bool = Fals
             "Install by DISTRIAGE_SLACK_CLIENT_ID and _SECRET, or use an app without token rotation.",
         )
     else:
-        yield Finding("ok", "slack", f"the {name} works in {who.team[:60]!r}")
+        yield Checked("ok", "slack", f"the {name} works in {who.team[:60]!r}")
     for scope in SCOPES:
         if scope not in who.scopes:
-            yield Finding("missing", "slack", f"the {name} lacks {scope}: {WITHOUT[scope]}", _REINSTALL)
+            yield Checked("missing", "slack", f"the {name} lacks {scope}: {WITHOUT[scope]}", _REINSTALL)
     yield from _clock(who)
 
 
-def _clock(who: Identity) -> Iterator[Finding]:
+def _clock(who: Identity) -> Iterator[Checked]:
     try:
         off = time.time() - parsedate_to_datetime(who.date or "").timestamp()
     except ValueError:
@@ -61,6 +61,6 @@ def _clock(who: Identity) -> Iterator[Finding]:
         yield broken(text, f"Set it by NTP: above {WINDOW} seconds all of Slack's calls are refused.")
 
 
-def broken(text: str, remedy: str) -> Finding:
+def broken(text: str, remedy: str) -> Checked:
     """A finding about Slack that has to be mended."""
-    return Finding("broken", "slack", text, remedy)
+    return Checked("broken", "slack", text, remedy)

@@ -10,7 +10,7 @@ from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from bot.generated_secret import generated_secret
+from bot.runtime.generated_secret import generated_secret
 from bot.settings import Settings
 from knowledge.errors import DistriageError, SettingsError
 

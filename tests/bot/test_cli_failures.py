@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from bot.cli import app
+from bot.cli.app import app
 from knowledge.errors import DataError, InputError
 from knowledge.findings.check import problems
 from knowledge.findings.compile import AREAS, read_catalogue

@@ -21,7 +21,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from bot.cli import app
+from bot.cli.app import app
 from bot.settings import PREFIX, Settings
 
 ROOT = Path(__file__).parents[2]

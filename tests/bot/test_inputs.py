@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bot import raw_input
-from bot.inputs import is_batch, read_batch, read_input, read_together
+from bot.reports import raw_input
+from bot.reports.files import is_batch, read_batch, read_input, read_together
 from knowledge.errors import InputError
 from knowledge.evidence import read_report
 from knowledge.report import Report

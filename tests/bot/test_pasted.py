@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.inputs import read_input
-from bot.pasted import LONGEST_TITLE, pasted_report
+from bot.reports.files import read_input
+from bot.reports.pasted import LONGEST_TITLE, pasted_report
 from knowledge.engine import Knowledge, triage
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from bot.core import NamedCore
 from bot.github.simulate import simulate
+from bot.runtime.core import NamedCore
 from knowledge.engine import Knowledge, triage
 from knowledge.report import Report
 from knowledge.triage import Triage

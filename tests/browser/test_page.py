@@ -11,12 +11,12 @@ from contextlib import contextmanager
 import uvicorn
 from pydantic import SecretStr
 
-from bot.db.store import PostgresStore
-from bot.service import open_service
+from bot.github.store.postgres import PostgresStore
+from bot.http.app import make_app
+from bot.page.sign_in import SignIn
+from bot.runtime.resources import open_service
+from bot.serve.compose import surfaces
 from bot.settings import Settings
-from bot.web.app import make_app
-from bot.web.sign_in import SignIn
-from bot.web.surfaces import surfaces
 from tests.bot.service.test_page import NASTY, issue, record
 from tests.browser.chromium import Page
 

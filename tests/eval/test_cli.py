@@ -6,8 +6,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from bot.cli_eval import register
-from bot.eval_output import passes
+from bot.cli.evaluate import register
+from bot.cli.evaluate_output import passes
 from eval.gate import baseline_of
 from eval.predictions import Predictions, read_predictions, write_predictions
 from knowledge.errors import DataError, UserError

@@ -6,7 +6,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from bot.cli_eval import register
+from bot.cli.evaluate import register
 from eval.metrics import METRICS
 from eval.named_systems import NAMES
 from eval.protocol import SCORED

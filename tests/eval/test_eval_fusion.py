@@ -8,10 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.llm.fake_server import MODEL, Answer, Body, FakeLlm, serve
-from tests.llm.second_readers import schema_of
 
-from bot.eval_output import keep_fusion
+from bot.cli.evaluate_output import keep_fusion
 from bot.runtime.llm_setup import llm_access, open_second_reader
 from bot.settings import Settings
 from eval.benchmark import Benchmark, EvalCase
@@ -33,6 +31,8 @@ from llm.fit_fusion import LOCAL
 from llm.measured import read_measured
 from tests.embeddings.fake_encoder import FakeEncoder
 from tests.eval.factory import UNTAUGHT, prepared
+from tests.llm.fake_server import MODEL, Answer, Body, FakeLlm, serve
+from tests.llm.second_readers import schema_of
 
 CASES = 130
 Brain = Callable[[Body], Answer]

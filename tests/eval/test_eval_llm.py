@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
-from tests.llm.fake_server import MODEL, Answer, FakeLlm, serve
-from tests.llm.second_readers import sensible
 
 from bot.runtime.llm_setup import llm_access
 from bot.settings import Settings
@@ -19,6 +17,8 @@ from knowledge.training.items import Prepared
 from knowledge.training.records import shipped_records
 from tests.embeddings.fake_encoder import FakeEncoder
 from tests.eval.factory import UNTAUGHT, prepared
+from tests.llm.fake_server import MODEL, Answer, FakeLlm, serve
+from tests.llm.second_readers import sensible
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 
 import pytest
-from tests.llm.still_clock import StillClock
 
 from eval.llm_answers import Answer
 from eval.llm_patience import Patience
@@ -15,6 +14,7 @@ from llm.breaker import FIRST_PAUSE, UNAVAILABLE_LIMIT, Breaker
 from llm.config import LlmConfig
 from llm.faults import Denied, LlmFault, ServerError
 from tests.eval.test_usage import usage
+from tests.llm.still_clock import StillClock
 
 CONFIG = LlmConfig("http://x/v1", "acme-7b")
 

@@ -16,9 +16,6 @@ from pathlib import Path
 import httpx2
 import psycopg
 from psycopg import sql
-from tests.llm.fake_server import MODEL, FakeLlm
-from tests.llm.fake_server import serve as serve_llm
-from tests.llm.second_readers import obedient
 
 from tests.bot.fake_github import APP_ID, FakeGitHub, FakeIssue
 from tests.bot.fake_github import serve as serve_github
@@ -26,6 +23,9 @@ from tests.bot.service.calls import headers
 from tests.bot.service.databases import fresh_database, running_server
 from tests.conftest import CACHE
 from tests.hostile.corpus import Hostile, corpus
+from tests.llm.fake_server import MODEL, FakeLlm
+from tests.llm.fake_server import serve as serve_llm
+from tests.llm.second_readers import obedient
 
 ROOT = Path(__file__).parents[2]
 REPOS = 24

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from bot.gate.markdown import MAX_CHARS
-from bot.web.body import BODY_LIMIT
+from bot.http.body import BODY_LIMIT
 from knowledge.findings.failure import load_catalogue
 from tests.bot.fake_github import BOT, FakeComment
 from tests.bot.live import live

@@ -7,12 +7,12 @@ from functools import cache
 
 import pytest
 
-from bot.core import NamedCore
 from bot.gate.ids import check_ids
 from bot.gate.markdown import pass_markdown
 from bot.github.payload import within_limit
 from bot.render.comment import render_comment
 from bot.render.view import View
+from bot.runtime.core import NamedCore
 from knowledge.report import Report
 from knowledge.taxonomy import load_taxonomy
 from knowledge.triage import Triage

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from tests.llm.fake_server import MODEL, FakeLlm, serve
 
 from llm.config import LlmConfig
 from llm.openai_client import OpenAiClient
+from tests.llm.fake_server import MODEL, FakeLlm, serve
 
 MakeClient = Callable[..., OpenAiClient]
 

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tests.llm.fake_server import Answer, Body
-
 from llm.budget import Ledger, MemoryLedger
 from llm.calls import Caller
 from llm.config import LlmConfig
@@ -18,6 +16,7 @@ from llm.openai_client import OpenAiClient
 from llm.real_clock import RealClock
 from llm.reply_cache import NoCache, ReplyCache
 from llm.second_reader import SecondReader
+from tests.llm.fake_server import Answer, Body
 
 ACCOUNT = "Every rank waits in an all-reduce that one of them never joins; the watchdog ends the run."
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.llm.fake_server import FakeLlm
 
 from knowledge.errors import SettingsError
 from llm.address import address_of
 from llm.config import LlmConfig
 from llm.openai_client import OpenAiClient
 from llm.values import ChatRequest
+from tests.llm.fake_server import FakeLlm
 
 ASKED = ChatRequest("reader", "s", "u", {"type": "object"}, "key")
 

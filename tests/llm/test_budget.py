@@ -15,8 +15,8 @@ import pytest
 from bot.db.connect import sync_pool
 from bot.db.llm_ledger import FileLedger, PostgresLedger
 from bot.db.migrate import upgrade
-from bot.db.store import PostgresStore
 from bot.github.records import IssueRef, RepoRef, TriageRecord
+from bot.github.store.postgres import PostgresStore
 from knowledge.report import Report
 from knowledge.triage import SecondReading
 from llm.budget import EVERYWHERE, Ledger, MemoryLedger, within_budget

@@ -9,9 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.llm.fake_server import MODEL, FakeLlm
-from tests.llm.questions import REPORT, without_token
-from tests.llm.second_readers import second_reader, sensible
 
 from bot.runtime.llm_setup import llm_config, open_second_reader
 from bot.settings import Settings
@@ -19,6 +16,9 @@ from knowledge.engine import Knowledge
 from knowledge.errors import SettingsError
 from llm.config import LlmConfig
 from llm.dry_run import dry_run
+from tests.llm.fake_server import MODEL, FakeLlm
+from tests.llm.questions import REPORT, without_token
+from tests.llm.second_readers import second_reader, sensible
 
 
 def test_without_an_llm_there_is_no_second_reader_and_no_sdk() -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.llm.still_clock import ListClient, StillClock
 
 from llm import faults
 from llm.budget import EVERYWHERE, MemoryLedger
@@ -18,6 +17,7 @@ from llm.config import LlmConfig
 from llm.faults import LlmFault
 from llm.reply_cache import FileCache, NoCache
 from llm.values import ChatReply, ChatRequest, Tokens
+from tests.llm.still_clock import ListClient, StillClock
 
 ASKED = ChatRequest("reader", "s", "u", {}, "content")
 CONFIG = LlmConfig("http://x", "m", price_input=1000.0, price_output=1000.0, max_output=300)

@@ -8,12 +8,9 @@ from typing import Any
 
 import jsonschema
 import pytest
-from tests.llm.fake_server import Answer, FakeLlm
-from tests.llm.questions import REPORT, a_result, without_token
-from tests.llm.second_readers import sensible
 from typer.testing import CliRunner, Result
 
-from bot.cli import app
+from bot.cli.app import app
 from knowledge.engine import Knowledge
 from knowledge.errors import UserError
 from knowledge.triage_schema import schema_text
@@ -21,6 +18,9 @@ from llm.config import LlmConfig
 from llm.fusion_file import load_weights
 from llm.measured import Measured, write_measured
 from tests.conftest import CACHE
+from tests.llm.fake_server import Answer, FakeLlm
+from tests.llm.questions import REPORT, a_result, without_token
+from tests.llm.second_readers import sensible
 
 
 class Command:

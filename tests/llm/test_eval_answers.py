@@ -5,10 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from tests.llm.fake_server import Answer, FakeLlm
-from tests.llm.questions import REPORT
-from tests.llm.second_readers import duty_of, schema_of, sensible
-
 from eval.llm_answers import Answer as Told
 from eval.llm_answers import alone, count_fabricated, fused
 from eval.usage import Usage
@@ -22,6 +18,9 @@ from llm.openai_client import OpenAiClient
 from llm.real_clock import RealClock
 from llm.reply_cache import FileCache, NoCache, ReplyCache
 from llm.second_reader import SecondReader
+from tests.llm.fake_server import Answer, FakeLlm
+from tests.llm.questions import REPORT
+from tests.llm.second_readers import duty_of, schema_of, sensible
 
 
 def ask(config: LlmConfig, knowledge: Knowledge, *, by: str, cache: ReplyCache | None = None) -> Told:

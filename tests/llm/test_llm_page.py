@@ -10,7 +10,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 from typer.testing import CliRunner
 
-from bot.cli import app
+from bot.cli.app import app
 from bot.runtime.llm_metrics import LlmMetrics
 from bot.settings import PREFIX, Settings
 from eval.worth import DECIDING, LEAST, LEVEL

@@ -6,9 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.llm.fake_server import FakeLlm
-from tests.llm.questions import REPORT
-from tests.llm.second_readers import sensible
 
 from bot.runtime.llm_setup import llm_config, open_second_reader, standing, why_silent
 from bot.settings import Settings
@@ -18,6 +15,9 @@ from llm.config import LlmConfig
 from llm.fusion import FusionWeights
 from llm.fusion_file import load_weights
 from llm.measured import Measured, measured_file, read_measured, write_measured
+from tests.llm.fake_server import FakeLlm
+from tests.llm.questions import REPORT
+from tests.llm.second_readers import sensible
 
 CONFIG = LlmConfig("http://x", "org/big-7b:latest")
 GAIN = Measured(load_weights(), True, "Significantly better: symptom top1 0.660 to 0.750.")

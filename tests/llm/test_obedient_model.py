@@ -9,8 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.llm.fake_server import Answer, Body, FakeLlm
-from tests.llm.second_readers import duty_of, obedient, second_reader, sensible
 
 from bot.gate.ids import check_ids
 from bot.gate.markdown import pass_markdown, violations
@@ -30,6 +28,8 @@ from tests.bot.slack.limits import broken_message
 from tests.embeddings.fake_encoder import FakeEncoder
 from tests.hostile import corpus as corpus_module
 from tests.hostile.corpus import Hostile, corpus, faults
+from tests.llm.fake_server import Answer, Body, FakeLlm
+from tests.llm.second_readers import duty_of, obedient, second_reader, sensible
 
 LARGEST = 200_000
 """Characters of a report here, three times what GitHub accepts: whole megabytes cost half a minute and show no more."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import jsonschema
 import pytest
-from tests.llm.questions import REPORT, a_reading, an_account
 
 from knowledge.report import Report
 from llm.faults import WrongSchema
 from llm.reader import ACCOUNT_WORDS, REPORT_CHARS, Account, as_report, read_account, reader_request
 from llm.shown_lines import choose_lines
+from tests.llm.questions import REPORT, a_reading, an_account
 
 
 def read(**changes: object) -> Account:

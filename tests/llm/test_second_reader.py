@@ -9,9 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.llm.fake_server import Answer, Body, FakeLlm
-from tests.llm.questions import REPORT, a_result, without_token
-from tests.llm.second_readers import duty_of, second_reader, sensible
 
 from knowledge.engine import Knowledge, examine, triage
 from knowledge.errors import InputError
@@ -24,6 +21,9 @@ from llm.fusion import FusionWeights, fuse
 from llm.fusion_file import load_weights
 from llm.reply_cache import FileCache
 from llm.values import Tokens
+from tests.llm.fake_server import Answer, Body, FakeLlm
+from tests.llm.questions import REPORT, a_result, without_token
+from tests.llm.second_readers import duty_of, second_reader, sensible
 
 
 def without_note(value: Triage) -> Triage:

@@ -9,14 +9,12 @@ from pathlib import Path
 
 import pytest
 from prometheus_client import CollectorRegistry
-from tests.llm.fake_server import Answer, FakeLlm
-from tests.llm.second_readers import second_reader, sensible
 
 from bot.runtime.llm_metrics import LlmMetrics
 from bot.runtime.llm_setup import llm_config
 from bot.runtime.second_reader_pool import TwoReaders, with_second_reader
+from bot.runtime.triage_pool import CoreFailed
 from bot.settings import Settings, load_settings
-from bot.triage_process import CoreFailed
 from knowledge.engine import Knowledge
 from knowledge.report import Report
 from knowledge.triage import SecondReading, Triage
@@ -25,6 +23,8 @@ from llm.fusion_file import load_weights
 from llm.measured import Measured, write_measured
 from tests.bot.fake_core import FakeCore, a_triage
 from tests.conftest import CACHE
+from tests.llm.fake_server import Answer, FakeLlm
+from tests.llm.second_readers import second_reader, sensible
 
 REPORT = Report("acme/train#1", "Hang", "It hangs.")
 CONFIG = LlmConfig("http://x", "m", concurrency=1, timeout=19.7)

@@ -10,8 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.llm.questions import REPORT, a_question, a_reading
-from tests.llm.second_readers import second_reader
 
 from eval.llm_answers import alone, fused
 from knowledge.engine import Knowledge, triage
@@ -29,6 +27,8 @@ from llm.real_clock import RealClock
 from llm.replies import ReaderReply, check
 from llm.reply_cache import NoCache
 from llm.second_reader import SecondReader
+from tests.llm.questions import REPORT, a_question, a_reading
+from tests.llm.second_readers import second_reader
 
 ASKED = adjudicator_request(a_question(), load_taxonomy(), "t" * 16)
 SECONDS = 60.0

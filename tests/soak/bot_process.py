@@ -13,17 +13,17 @@ from pathlib import Path
 
 import httpx2
 
-from bot.clock import SystemClock
-from bot.db.store import PostgresStore
 from bot.github.app import App
 from bot.github.ports import Ports
-from bot.github_work import github_handler, make_app, work_of
+from bot.github.store.postgres import PostgresStore
 from bot.jobs.worker import WorkerOptions
-from bot.logs import configure_logs
-from bot.service import Service, Work
-from bot.serving import run_worker_process, serve
+from bot.runtime.clock import SystemClock
+from bot.runtime.logs import configure_logs
+from bot.runtime.resources import Service, Work
+from bot.runtime.triage_pool import TriagePool
+from bot.serve.compose import github_handler, make_app, work_of
+from bot.serve.processes import run_worker_process, serve
 from bot.settings import load_settings
-from bot.triage_process import TriagePool
 from knowledge.report import Report
 from knowledge.triage import Triage
 from tests.bot.fake_core import FakeCore, a_triage

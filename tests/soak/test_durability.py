@@ -29,7 +29,7 @@ from tests.soak.bot_process import SECRET, start, until_ready
 SHARE = float(os.environ.get("SOAK_SHARE", "0.1"))
 ISSUES, KILLS, INSTALLATIONS = max(4, round(200 * SHARE)), max(3, round(40 * SHARE)), 20
 SETTLE_SECONDS = 400
-KILLED = ("web", "bot.worker_process", "bot.triage_process")
+KILLED = ("web", "bot.serve.worker_process", "bot.runtime.triage_pool")
 
 Fails = tuple[tuple[float, FaultKind, float], ...]
 READS: Fails = ((0.05, "500", 0), (0.02, "retry_after", 1), (0.03, "drop_before", 0))

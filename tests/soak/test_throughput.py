@@ -13,8 +13,8 @@ from pathlib import Path
 
 import psycopg
 
-from bot.github_intake import new_delivery
-from bot.service import open_service
+from bot.github.intake import new_delivery
+from bot.runtime.resources import open_service
 from bot.settings import Settings
 from tests.bot.fake_github import APP_ID, BOT, FakeGitHub
 from tests.soak.bot_process import start

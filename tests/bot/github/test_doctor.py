@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from bot.doctor import NEEDED, Finding, github_findings
+from bot.runtime.checked import Checked
+from bot.serve.doctor import NEEDED, github_findings
 from bot.settings import Settings
 from tests.bot.fake_github import APP_ID
 from tests.bot.world import World
@@ -17,7 +18,7 @@ from tests.bot.world import World
 DOCS = Path(__file__).parents[3] / "docs"
 
 
-def examined(world: World, url: str, **more: Any) -> list[Finding]:
+def examined(world: World, url: str, **more: Any) -> list[Checked]:
     values: dict[str, Any] = {
         "github_webhook_secret": SecretStr("s"),
         "github_app_id": APP_ID,

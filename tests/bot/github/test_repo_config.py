@@ -10,7 +10,7 @@ import yaml
 from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
-from bot.cli import app as cli
+from bot.cli.app import app as cli
 from bot.gate.markdown import violations
 from bot.github.repo_config import ConfigError, RepoConfig, config_notes, parse_config
 from bot.render.comment import render_config_error

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.cli_github import describe, read_payload
+from bot.cli.github import describe, read_payload
 from bot.github.repo_config import ConfigError
 from bot.github.simulate import simulate
 from knowledge.errors import InputError

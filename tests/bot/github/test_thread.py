@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from bot.github.intake import new_delivery
 from bot.github.payload import storable
 from bot.github.ports import Comment
 from bot.github.thread import ADDED, MOST_CHARS, Role, Said, adds_something, said_below, whole_text
-from bot.github_intake import new_delivery
 from knowledge.engine import Knowledge, triage
 from knowledge.report import Report
 from knowledge.triage import Triage

@@ -13,7 +13,7 @@ from typing import Any
 import httpx2
 
 from bot.db.deliveries import Deliveries, StoredDelivery
-from bot.service import Service
+from bot.runtime.resources import Service
 
 
 def issue_payload(number: int = 1, action: str = "opened", **issue: Any) -> dict[str, Any]:

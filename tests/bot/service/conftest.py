@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from bot.service import Service, open_service
+from bot.runtime.resources import Service, open_service
 from bot.settings import Settings
 from tests.bot.service.databases import fresh_database, running_server
 

@@ -8,9 +8,9 @@ import time
 from bot.db.deliveries import StoredDelivery
 from bot.jobs.runner import Ended
 from bot.jobs.worker import WorkerOptions
-from bot.logs import configure_logs
-from bot.service import Service, Work
-from bot.serving import run_worker_process, serve
+from bot.runtime.logs import configure_logs
+from bot.runtime.resources import Service, Work
+from bot.serve.processes import run_worker_process, serve
 from bot.settings import load_settings
 
 QUICK = WorkerOptions(heartbeat=0.5, stalled=3.0, poll=0.2, grace=5.0)

@@ -7,7 +7,7 @@ import time
 
 from bot.db.deliveries import StoredDelivery
 from bot.jobs.runner import Ended
-from bot.service import Service, Work
+from bot.runtime.resources import Service, Work
 
 
 def _handle(delivery: StoredDelivery) -> Ended:

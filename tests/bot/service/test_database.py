@@ -25,8 +25,8 @@ from bot.db.connect import database_url, sync_pool
 from bot.db.deliveries import Deliveries
 from bot.db.embedded import start_embedded
 from bot.db.migrate import pending, upgrade
-from bot.db.store import PostgresStore
 from bot.github.records import IssueRef, RepoRef
+from bot.github.store.postgres import PostgresStore
 from bot.jobs.queue import NewDelivery, lost_jobs
 from bot.jobs.worker import rescue
 from bot.settings import Settings

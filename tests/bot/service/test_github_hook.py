@@ -15,11 +15,11 @@ from fastapi import FastAPI
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.github.hook import HookOptions, github_router
+from bot.github.signature import signed
+from bot.http.body import BODY_LIMIT
 from bot.jobs.queue import Accepted, NewDelivery
-from bot.metrics import Metrics
-from bot.web.body import BODY_LIMIT
-from bot.web.github_hook import HookOptions, github_router
-from bot.web.signature import signed
+from bot.runtime.metrics import Metrics
 from tests.bot.service.calls import headers, issue_payload, signature
 
 OPTIONS = HookOptions(secrets=(b"s1", b"s2"), keep_text=True, edit_delay=3.0)

@@ -18,17 +18,17 @@ import structlog
 import typer
 from typer.testing import CliRunner
 
-from bot.cli_service import register
+from bot.cli.service import register
 from bot.db.deliveries import Deliveries
-from bot.db.store import PostgresStore
-from bot.generated_secret import generated_secret
+from bot.github.store.postgres import PostgresStore
+from bot.http.app import make_app
 from bot.jobs.queue import NewDelivery
 from bot.jobs.retry import where
-from bot.logs import configure_logs
-from bot.metrics import GAUGES, Metrics
+from bot.runtime.generated_secret import generated_secret
 from bot.runtime.llm_metrics import LlmMetrics
+from bot.runtime.logs import configure_logs
+from bot.runtime.metrics import GAUGES, Metrics
 from bot.settings import PREFIX, Settings, load_settings, unknown_variables
-from bot.web.app import make_app
 from knowledge.errors import SettingsError, UserError
 from tests.bot.fake_github import FakeGitHub
 from tests.bot.service.conftest import OpenService

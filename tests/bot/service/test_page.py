@@ -17,15 +17,15 @@ import pytest
 import uvicorn
 from pydantic import SecretStr
 
-from bot.db.given_labels import GivenTables
-from bot.db.store import PostgresStore
 from bot.github.records import CommentNote, Correction, Dismissal, IssueRef, RepoRef, TriageRecord
-from bot.service import Service
+from bot.github.store.given_labels import GivenTables
+from bot.github.store.postgres import PostgresStore
+from bot.http.app import make_app
+from bot.page.sign_in import SignIn
+from bot.runtime.resources import Service
+from bot.serve.compose import surfaces
 from bot.slack.records import SlackCorrection, SlackTriage
 from bot.slack.store import SlackStore
-from bot.web.app import make_app
-from bot.web.sign_in import SignIn
-from bot.web.surfaces import surfaces
 from knowledge.cases.case import Case
 from knowledge.cases.reading import read_cases
 from knowledge.report import Report

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 from pydantic import SecretStr
 
-from bot.db.store import PostgresStore
 from bot.github.script_links import ScriptLinks
+from bot.github.store.postgres import PostgresStore
 from bot.settings import Settings
 from tests.bot.fake_core import a_triage
 from tests.bot.service.conftest import OpenService

@@ -12,8 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.db.connect import sync_pool
-from bot.db.store import PostgresStore
-from bot.db.write_budget import WINDOWS, wait_for
 from bot.github.records import (
     CommentNote,
     ConfigCache,
@@ -25,6 +23,8 @@ from bot.github.records import (
     RepoRef,
     TriageRecord,
 )
+from bot.github.store.postgres import PostgresStore
+from bot.github.store.write_budget import WINDOWS, wait_for
 from knowledge.report import Report
 from tests.bot.fake_core import a_triage
 

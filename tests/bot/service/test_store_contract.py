@@ -9,7 +9,6 @@ from datetime import timedelta
 import pytest
 
 from bot.db.connect import sync_pool
-from bot.db.store import PostgresStore
 from bot.github.ports import Store
 from bot.github.records import (
     CommentNote,
@@ -21,6 +20,7 @@ from bot.github.records import (
     Noise,
     PastedResult,
 )
+from bot.github.store.postgres import PostgresStore
 from tests.bot.memory_store import MemoryStore
 from tests.bot.service.test_store import ISSUE, NOW, REPO, a_record
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil  # type: ignore[import-untyped]
 import pytest
 
-from bot.triage_process import CoreDown, CoreFailed, TriagePool
+from bot.runtime.triage_pool import CoreDown, CoreFailed, TriagePool
 from knowledge.report import Report
 from knowledge.triage import Triage
 from tests.bot.fake_core import a_triage
@@ -109,7 +109,7 @@ def test_closing_ends_a_process_that_still_loads(monkeypatch: pytest.MonkeyPatch
 
 def test_a_signal_to_the_group_leaves_a_triage_alone(pool: TriagePool) -> None:
     pool.triage(Report("x", "fine", ""))
-    [child] = [c for c in psutil.Process().children() if "bot.triage_process" in c.cmdline()]
+    [child] = [c for c in psutil.Process().children() if "bot.runtime.triage_pool" in c.cmdline()]
     for number in (signal.SIGINT, signal.SIGTERM):
         child.send_signal(number)
     pool.triage(Report("x", "fine", ""))

@@ -14,9 +14,9 @@ import httpx2
 import psutil  # type: ignore[import-untyped]
 import pytest
 
-from bot.service import Service
-from bot.web.app import make_app
-from bot.worker_process import NO_ANSWER, WorkerProcess
+from bot.http.app import make_app
+from bot.runtime.resources import Service
+from bot.runtime.worker_supervisor import NO_ANSWER, WorkerProcess
 from tests.bot.service.calls import ended, issue_payload, post
 from tests.bot.service.conftest import OpenService
 
@@ -123,7 +123,7 @@ def test_a_worker_that_cannot_start_keeps_no_webhook_waiting(opened: OpenService
 
 def test_signals_to_the_group_leave_it_to_the_web_process_which_it_does_not_outlive(database: str) -> None:
     worker = subprocess.Popen(
-        [sys.executable, "-m", "bot.worker_process", "tests.bot.service.small_works:small_work"],
+        [sys.executable, "-m", "bot.serve.worker_process", "tests.bot.service.small_works:small_work"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env=os.environ | {"DISTRIAGE_DATABASE_URL": database},

@@ -17,14 +17,14 @@ import httpx2
 from pydantic import SecretStr
 from slack_sdk.signature import SignatureVerifier
 
-from bot.core import NamedCore
 from bot.db.deliveries import Deliveries, StoredDelivery
+from bot.http.app import make_app
 from bot.jobs.worker import WorkerOptions
-from bot.service import Service, Work, working
-from bot.slack.compose import slack_ports, slack_routers
+from bot.runtime.core import NamedCore
+from bot.runtime.resources import Service, Work, working
+from bot.serve.compose import slack_ports, slack_routers
 from bot.slack.handler import slack_handler
 from bot.slack.ports import SlackPorts
-from bot.web.app import make_app
 from knowledge.report import Report
 from knowledge.taxonomy import load_taxonomy
 from knowledge.triage import Triage

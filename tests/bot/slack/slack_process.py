@@ -13,11 +13,11 @@ from pathlib import Path
 
 import httpx2
 
-from bot.all_work import with_slack
 from bot.jobs.worker import WorkerOptions
-from bot.logs import configure_logs
-from bot.service import Service, Work
-from bot.serving import run_worker_process, serve
+from bot.runtime.logs import configure_logs
+from bot.runtime.resources import Service, Work
+from bot.serve.compose import with_slack
+from bot.serve.processes import run_worker_process, serve
 from bot.settings import load_settings
 from knowledge.report import Report
 from knowledge.triage import Triage

@@ -12,11 +12,11 @@ import pytest
 from starlette.responses import PlainTextResponse
 
 from bot.jobs.retry import MAX_ATTEMPTS
+from bot.runtime.triage_pool import CoreFailed
 from bot.slack import words
 from bot.slack.answer import MORE
 from bot.slack.files import EACH_END
 from bot.slack.incoming_text import message_text, typed
-from bot.triage_process import CoreFailed
 from knowledge.report import Report
 from knowledge.triage import Triage
 from tests.bot.fake_core import FakeCore, a_triage, axis

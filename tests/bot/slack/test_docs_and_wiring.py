@@ -14,9 +14,9 @@ from fastapi.routing import APIRoute
 from pydantic import SecretStr
 
 import bot.slack.api
-from bot.all_work import with_slack
-from bot.core import NamedCore
-from bot.service import Work
+from bot.runtime.core import NamedCore
+from bot.runtime.resources import Work
+from bot.serve.compose import surfaces, with_slack
 from bot.settings import Settings
 from bot.slack.answer import render
 from bot.slack.decisions import Open, Queue
@@ -30,7 +30,6 @@ from bot.slack.token_check import WITHOUT
 from bot.slack.vault import Vault
 from bot.slack.view import View
 from bot.slack.words import HELP
-from bot.web.surfaces import surfaces
 from knowledge.diagnostics.result import FENCE
 from knowledge.engine import Knowledge, triage
 from knowledge.report import Report

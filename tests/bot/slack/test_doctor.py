@@ -9,9 +9,9 @@ import pytest
 from pydantic import SecretStr
 from typer.testing import CliRunner
 
-from bot.cli import app
+from bot.cli.app import app
 from bot.db.migrate import upgrade
-from bot.doctor import Finding
+from bot.runtime.checked import Checked
 from bot.settings import Settings
 from bot.slack.doctor import slack_findings
 from bot.slack.install import SCOPES
@@ -23,7 +23,7 @@ from tests.bot.slack.fake_slack import TOKEN, FakeSlack
 from tests.bot.slack.test_installing import CLIENT, GRANT, come_back, set_out
 
 
-def examined(fake: FakeSlack, **more: Any) -> list[Finding]:
+def examined(fake: FakeSlack, **more: Any) -> list[Checked]:
     base: dict[str, Any] = {
         "slack_signing_secret": SecretStr(SECRET),
         "slack_token_key": SecretStr(KEY),
@@ -33,7 +33,7 @@ def examined(fake: FakeSlack, **more: Any) -> list[Finding]:
     return list(slack_findings(Settings(**{**base, **more})))
 
 
-def told(findings: list[Finding], state: str) -> list[str]:
+def told(findings: list[Checked], state: str) -> list[str]:
     found = [finding for finding in findings if finding.state == state]
     assert all(finding.remedy for finding in found if state != "ok")
     return [finding.text for finding in found]

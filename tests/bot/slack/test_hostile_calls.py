@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from psycopg import OperationalError
 
-from bot.core import NamedCore
 from bot.db.connect import sync_pool
 from bot.jobs.queue import Accepted, NewDelivery
-from bot.metrics import Metrics
+from bot.runtime.core import NamedCore
+from bot.runtime.metrics import Metrics
 from bot.slack.answer import MORE, SCRIPT, SHARE, WRONG
 from bot.slack.api import SlackApi
 from bot.slack.interactions import SHORTCUT

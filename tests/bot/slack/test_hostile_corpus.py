@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bot.core import NamedCore
 from bot.gate.ids import check_ids
-from bot.pasted import pasted_report
+from bot.reports.pasted import pasted_report
+from bot.runtime.core import NamedCore
 from bot.slack.answer import render
 from bot.slack.decisions import Queue
 from bot.slack.download import Downloaded

@@ -1,0 +1,33 @@
+"""The command line: every command registers itself here."""
+
+from __future__ import annotations
+
+import typer
+
+from bot.cli import config as cli_config
+from bot.cli import diagnose as cli_diagnose
+from bot.cli import evaluate as cli_eval
+from bot.cli import failures as cli_failures
+from bot.cli import github as cli_github
+from bot.cli import knowledge as cli_knowledge
+from bot.cli import service as cli_service
+from bot.cli import triage as cli_triage
+
+app = typer.Typer(
+    name="bot",
+    help="distriage: triage of failure reports about distributed deep-learning training.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+for module in (
+    cli_triage,
+    cli_failures,
+    cli_knowledge,
+    cli_diagnose,
+    cli_service,
+    cli_github,
+    cli_config,
+    cli_eval,
+):
+    module.register(app)

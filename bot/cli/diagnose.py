@@ -1,0 +1,171 @@
+"""`bot diagnose`: the probes of the diagnostics script on this machine and on others over ssh, without any report."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bot.cli.diagnose_output import Answered, as_document, show
+from knowledge.errors import InputError, UserError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Progress = Callable[[str, int, int], None]
+"""Told (machine, probes done, probes in all)."""
+PATIENCE_S = 90
+SSH = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=8", "-o", "ServerAliveInterval=10")
+# Here as there the job's Python is found the way the script's own launcher does; the script comes over standard
+# input.
+FIND_PYTHON = (
+    "for p in {pythons}; do \"$p\" -c 'import sys; sys.exit(sys.version_info < (3, 8))' 2>/dev/null && "
+    'exec "$p" -B - --events {arguments}; done; echo no Python of at least 3.8 >&2; exit 3'
+)
+PYTHONS = ('"${PYTHON:-python3}"', "python3", "python")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command(name="diagnose")(diagnose_command)
+
+
+def diagnose_command(
+    hosts: Annotated[str, typer.Option(help="Other machines to look at over ssh, separated by commas.")] = "",
+    framework: Annotated[str | None, typer.Option(help="Leave out probes of other frameworks.")] = None,
+    checkpoint: Annotated[str, typer.Option(help="A checkpoint whose key names may be read.")] = "",
+    loader: Annotated[
+        str, typer.Option(help="MODULE:FUNCTION that returns a data loader to be counted.")
+    ] = "",
+    python: Annotated[
+        str,
+        typer.Option(
+            help="The job's Python interpreter, on all machines; else $PYTHON, then python3 on PATH."
+        ),
+    ] = "",
+    budget: Annotated[float, typer.Option(min=5, max=600, help="Seconds at most.")] = 60.0,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the results and the causes as JSON.")
+    ] = False,
+) -> None:
+    """Look for what is wrong with this machine or cluster: read-only, no root, no report needed."""
+    from rich.console import Console
+
+    from knowledge.diagnostics import catalogue, parse_result, script_of, update
+    from knowledge.diagnostics.worth import fits
+
+    others = machines(hosts)
+    probes = [probe for probe in catalogue() if probe.scope != "between" and fits(probe, framework)]
+    script = script_of(probes, hosts=others, budget_s=budget)
+    arguments = [
+        part
+        for name, value in (("--checkpoint", checkpoint), ("--loader", loader))
+        if value
+        for part in (name, value)
+    ]
+    errors = Console(stderr=True)
+    answers = ask_all(script, others, find_python(python, arguments), errors)
+    texts = [answer.text for answer in answers if answer.text]
+    if not texts:
+        raise UserError("No machine answered.", "; ".join(f"{one.machine}: {one.error}" for one in answers))
+    results = parse_result("\n".join(texts))
+    moved = update({}, results)
+    if as_json:
+        sys.stdout.write(as_document(results, moved, answers) + "\n")
+        return
+    show(results, moved, answers, Console(highlight=False))
+
+
+def machines(hosts: str) -> list[str]:
+    """The names of --hosts. InputError for one that is not valid (ssh would take it for an option)."""
+    names = [name.strip() for name in hosts.split(",") if name.strip()]
+    for name in names:
+        plain = name.replace("@", "").replace(".", "").replace("-", "").replace("_", "").replace(":", "")
+        if name.startswith("-") or not plain.isalnum():
+            raise InputError(
+                f"{name!r} is not a valid host name.", "Give names or addresses, separated by commas."
+            )
+    return names
+
+
+def find_python(python: str, arguments: Sequence[str]) -> str:
+    """The sh command that runs the script from standard input with that Python, or with the first that is found."""
+    pythons = [shlex.quote(python)] if python else PYTHONS
+    return FIND_PYTHON.format(pythons=" ".join(pythons), arguments=shlex.join(arguments))
+
+
+def ask_all(script: str, others: Sequence[str], command: str, console: Console) -> list[Answered]:
+    """Run the script here and on the others at once by this sh command, with one progress line a machine."""
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Bar(*columns, console=console, transient=True) as bar:
+        lines = {name: bar.add_task(name, total=None) for name in ["this machine", *others]}
+
+        def tell(machine: str, done: int, of: int) -> None:
+            bar.update(lines[machine], completed=done, total=of)
+
+        with ThreadPoolExecutor(max_workers=1 + len(others)) as pool:
+            jobs = [pool.submit(ask, "this machine", ["sh", "-c", command], script, tell)]
+            jobs += [
+                pool.submit(ask, name, [*SSH, "--", name, f"sh -c {shlex.quote(command)}"], script, tell)
+                for name in others
+            ]
+            return [job.result() for job in jobs]
+
+
+def ask(machine: str, argv: Sequence[str], script: str, tell: Progress) -> Answered:
+    """Feed the script to a command, pass its events on, and keep what it printed."""
+    try:
+        child = subprocess.Popen(
+            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+    except OSError as error:
+        return Answered(machine, "", f"{argv[0]}: {error.strerror}")
+    assert child.stdin and child.stderr and child.stdout
+    said: list[str] = []
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        feeding = pool.submit(_feed, child, script)
+        reading = pool.submit(child.stdout.read)
+        for line in child.stderr:
+            said = [*said[-3:], line.strip()]
+            if (event := _event(line)) is not None:
+                tell(machine, *event)
+        try:
+            code = child.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            code = child.wait()
+        feeding.result()
+        text = reading.result()
+    if "distriage-result" in text:
+        return Answered(machine, text)
+    last = next((line for line in reversed(said) if line and not line.startswith("{")), f"exit code {code}")
+    return Answered(machine, "", last[:200])
+
+
+def _feed(child: subprocess.Popen[str], script: str) -> None:
+    assert child.stdin
+    try:
+        child.stdin.write(script)
+        child.stdin.close()
+    except BrokenPipeError:
+        # ssh that could not connect closes its end first; its own message says why.
+        return
+
+
+def _event(line: str) -> tuple[int, int] | None:
+    if not line.startswith('{"done"'):
+        return None
+    try:
+        event = json.loads(line)
+        return int(event["done"]), int(event["of"])
+    except (ValueError, KeyError, TypeError):
+        return None

@@ -1,0 +1,154 @@
+"""`bot eval`: how often distriage is right, beside simple systems and people; rerun by anyone."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from knowledge.errors import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from eval.findings import FindingScore
+    from eval.predictions import Predictions
+    from eval.protocol import System
+    from eval.session import Plan, Session
+
+Splits = Literal["cv", "framework", "time"]
+ALL = "distriage,majority,tfidf,minilm,knn"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command and its subcommand to the application."""
+    from bot.cli import fetch_study1 as cli_fetch_study1
+
+    group = typer.Typer(invoke_without_command=True, help=eval_command.__doc__)
+    group.callback()(eval_command)
+    cli_fetch_study1.register(group)
+    app.add_typer(group, name="eval")
+
+
+def eval_command(
+    context: typer.Context,
+    data: Annotated[
+        list[Path] | None,
+        typer.Option(help="Labelled records (.jsonl, .jsonl.gz), held out; may be repeated."),
+    ] = None,
+    cross_validate: Annotated[
+        bool,
+        typer.Option(
+            "--cross-validate", help="The given records join the training data; scored out of fold."
+        ),
+    ] = False,
+    skip_known: Annotated[
+        bool,
+        typer.Option(
+            "--skip-known", help="Leave out given records that were learned from, and say how many."
+        ),
+    ] = False,
+    systems: Annotated[
+        str, typer.Option(help="Some of distriage,majority,tfidf,minilm,knn,llm,distriage+llm.")
+    ] = "distriage",
+    splits: Annotated[
+        Splits, typer.Option(help="Folds; leave one framework out; or each repository's latest cases.")
+    ] = "cv",
+    folds: Annotated[int, typer.Option(min=2, max=50, help="Folds of the cross-validation.")] = 5,
+    report: Annotated[
+        Path | None, typer.Option(help="Write the HTML report and all predictions here.")
+    ] = None,
+    compare: Annotated[
+        tuple[Path, Path] | None, typer.Option(help="Two files of predictions: paired bootstrap and McNemar.")
+    ] = None,
+    gate: Annotated[
+        Path | None, typer.Option(help="A stored baseline; exit code 1 when the run is significantly worse.")
+    ] = None,
+    save_baseline: Annotated[
+        Path | None, typer.Option(help="Store this run as a baseline for --gate.")
+    ] = None,
+    table: Annotated[
+        bool, typer.Option("--table", help="Print the README's table (all simple systems).")
+    ] = False,
+    fit_fusion: Annotated[
+        bool,
+        typer.Option(
+            "--fit-fusion", help="Fit how much the LLM counts, decide whether it is asked, and keep both."
+        ),
+    ] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Ask the LLM anew, without its cache: cost and latency of all.")
+    ] = False,
+    study1: Annotated[
+        Path | None, typer.Option(help="Folder with study 1's reliability sheets, for the human ceiling.")
+    ] = None,
+) -> None:
+    """Score distriage: the shipped benchmark cross-validated, or your own labelled records held out."""
+    if context.invoked_subcommand:
+        return
+    from bot.cli import evaluate_output as eval_output
+    from eval.named_systems import checked, checked_llm
+
+    if compare:
+        eval_output.compare_files(*compare)
+        return
+    if (cross_validate or skip_known) and not data:
+        raise UserError(
+            "--cross-validate and --skip-known are about --data.", "Give --data FILE.jsonl as well."
+        )
+    if data and not cross_validate and splits != "cv":
+        raise UserError(
+            "Records held out as a whole have no splits.", "Add --cross-validate, or leave --splits away."
+        )
+    stored = eval_output.prepare(report, gate)
+    names = checked((ALL if table and systems == "distriage" else systems).split(","))
+    held_out = bool(data) and not cross_validate
+    checked_llm(names, fit_fusion=fit_fusion, fresh=fresh, held_out=held_out)
+    make = _plan(data or [], held_out, skip_known, splits, folds)
+    runs, systems_run, found = _run(names, make, fit_fusion=fit_fusion, fresh=fresh)
+    eval_output.show(runs, study1, report)
+    eval_output.show_findings(found, report)
+    if fit_fusion:
+        eval_output.keep_fusion(runs, systems_run)
+    lead = next(iter(runs.values()))
+    if save_baseline:
+        eval_output.save_baseline(lead, save_baseline)
+    if stored and not eval_output.passes(stored, lead):
+        raise typer.Exit(1)
+
+
+def _plan(
+    data: list[Path], held_out: bool, skip_known: bool, splits: Splits, folds: int
+) -> Callable[[Session], Plan]:
+    if held_out:
+        return lambda session: session.held_out(data, skip_known=skip_known)
+    return lambda session: session.cross_validated(data, splits, folds)
+
+
+def _run(
+    names: list[str], make: Callable[[Session], Plan], *, fit_fusion: bool, fresh: bool
+) -> tuple[dict[str, Predictions], list[System], FindingScore | None]:
+    from bot.cli.evaluate_output import ticking
+    from bot.runtime.llm_setup import llm_access
+    from bot.settings import load_settings
+    from eval.findings import score_findings
+    from eval.named_systems import finished, open_systems
+    from eval.session import Session
+    from knowledge.engine import load_knowledge
+
+    settings = load_settings()
+    with ticking() as tick:
+        session = Session(settings.model_dir, settings.data_dir / "cache", tick)
+        plan = make(session)
+        with open_systems(
+            names, session, plan, llm_access(settings), fit_fusion=fit_fusion, fresh=fresh
+        ) as systems:
+            runs = finished(session.run(plan, systems), systems)
+        reports = [case.prepared.record.report for case in plan.benchmark.scored]
+        knowledge = load_knowledge(settings.model_dir, settings.data_dir / "cache", encoder=session.encoder)
+        found = score_findings(reports, knowledge, lambda n: tick("matching known failures", n))
+    if plan.skipped:
+        print(f"Left out, since they were learned from: {plan.skipped} records.", file=sys.stderr)
+    return runs, systems, found

@@ -1,0 +1,181 @@
+"""The service's commands: serve, worker, db, deliveries, doctor, admin.
+
+Heavy imports stand inside the commands, so that `bot triage` does not pay for them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from bot.db.deliveries import StoredDelivery
+    from bot.settings import Settings
+
+db_app = typer.Typer(help="The database.", no_args_is_help=True)
+deliveries_app = typer.Typer(help="Webhook deliveries and what became of them.", no_args_is_help=True)
+admin_app = typer.Typer(help="The maintainers' page.", no_args_is_help=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the service's commands to the application."""
+    app.command()(serve)
+    app.command()(worker)
+    app.command()(doctor)
+    app.command()(corrections)
+    app.add_typer(db_app, name="db")
+    app.add_typer(deliveries_app, name="deliveries")
+    app.add_typer(admin_app, name="admin")
+
+
+def serve(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on.", min=0, max=65535)] = 8000,
+    web_only: Annotated[
+        bool, typer.Option("--web-only", help="Only take deliveries; `bot worker` does the work.")
+    ] = False,
+) -> None:
+    """Take webhooks and do their work; the worker is a process beside, started and ended by this one."""
+    from bot.serve.processes import ALL_WORK
+    from bot.serve.processes import serve as run
+
+    run(_settings_with_logs(), host, port, None if web_only else ALL_WORK)
+
+
+def worker(
+    metrics_port: Annotated[
+        int | None, typer.Option(help="Port for this worker's own /metrics; none by default.", min=1)
+    ] = None,
+) -> None:
+    """Do the work of deliveries; run as many as wanted against one database."""
+    from bot.serve.processes import ALL_WORK, load_factory, run_worker_process
+
+    run_worker_process(_settings_with_logs(), load_factory(ALL_WORK), metrics_port)
+
+
+def doctor() -> None:
+    """Check settings, database, model, App credentials and Slack, and say what to mend."""
+    from bot.serve.doctor import examine
+
+    findings = examine()
+    for finding in findings:
+        typer.echo(f"{finding.state:<7} {finding.subject}: {finding.text}")
+        if finding.remedy:
+            typer.echo(f"        -> {finding.remedy}")
+    raise typer.Exit(1 if any(finding.state == "broken" for finding in findings) else 0)
+
+
+def corrections() -> None:
+    """Print what people corrected (on GitHub, on the page, in Slack) as labelled cases, one JSON line each."""
+    import json
+
+    from bot.cli.operate import all_corrections
+
+    for given in all_corrections():
+        typer.echo(json.dumps(given.as_record(), ensure_ascii=False))
+
+
+@db_app.command("upgrade")
+def db_upgrade() -> None:
+    """Bring the database to the newest schema (the service does so at start)."""
+    from bot.db.connect import database_url
+    from bot.db.migrate import upgrade
+    from bot.settings import load_settings
+
+    with database_url(load_settings()) as url:
+        applied = upgrade(url)
+    typer.echo(f"applied {len(applied)} migrations" if applied else "up to date")
+
+
+@deliveries_app.command("list")
+def deliveries_list(
+    state: Annotated[
+        Literal["queued", "done", "superseded", "dead"] | None, typer.Option(help="Only those of this state.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many, newest first.")] = 50,
+) -> None:
+    """List deliveries, newest first."""
+    from bot.cli.operate import with_deliveries
+
+    for delivery in with_deliveries(lambda deliveries: deliveries.newest(state, limit)):
+        typer.echo(_line(delivery))
+
+
+@deliveries_app.command("show")
+def deliveries_show(delivery: Annotated[str, typer.Argument(help="Id of the delivery.")]) -> None:
+    """Show one delivery with its error and what is stored of its payload."""
+    import json
+
+    from bot.cli.operate import with_deliveries
+
+    found = with_deliveries(lambda deliveries: deliveries.show(delivery))
+    if found is None:
+        raise _unknown(delivery)
+    typer.echo(_line(found))
+    if found.error:
+        typer.echo(found.error)
+    for rule in found.detail:
+        typer.echo(f"the gate refused the comment: {rule}")
+    typer.echo(json.dumps(found.payload, indent=2, ensure_ascii=True))
+
+
+@deliveries_app.command("retry")
+def deliveries_retry(
+    delivery: Annotated[str, typer.Argument(help="Id of a dead delivery, or `all`.")],
+) -> None:
+    """Queue a dead delivery again."""
+    from bot.cli.operate import retry_dead
+
+    retried = retry_dead(None if delivery == "all" else delivery)
+    if not retried and delivery != "all":
+        raise _unknown(delivery, "dead ")
+    typer.echo(f"queued {len(retried)} again")
+
+
+@admin_app.command("link")
+def admin_link(
+    hours: Annotated[float, typer.Option(help="How long the link works.", min=0.1, max=24 * 30)] = 24.0,
+    installation: Annotated[
+        int | None, typer.Option(help="Show only this installation; all of them by default.")
+    ] = None,
+) -> None:
+    """Print a link that signs a maintainer in to the page."""
+    from bot.page.sign_in import SignIn
+    from bot.settings import load_settings
+
+    settings = load_settings()
+    if "public_url" not in settings.model_fields_set:
+        typer.echo(
+            f"DISTRIAGE_PUBLIC_URL is not set: {settings.public_url} is assumed. Where the service listens elsewhere,"
+            " set it, or put the address right by hand.",
+            err=True,
+        )
+    typer.echo(SignIn.of(settings).link(settings.public_url, hours * 3600, installation))
+
+
+def _line(delivery: StoredDelivery) -> str:
+    end = delivery.outcome or (delivery.error or "").split("\n", 1)[0]
+    reason = f" ({delivery.reason})" if delivery.reason else ""
+    action = f".{delivery.action}" if delivery.action else ""
+    received = delivery.received_at.strftime("%Y-%m-%d %H:%M:%S")
+    waits = f" waits={delivery.waits}" if delivery.waits else ""
+    return (
+        f"{delivery.id}  {received}  {delivery.state:<10}  {delivery.event}{action}"
+        f"  {delivery.subject or '-'}  runs={delivery.attempts}{waits}  {end}{reason}"
+    )
+
+
+def _unknown(delivery: str, kind: str = "") -> Exception:
+    from knowledge.errors import UserError
+
+    return UserError(f"There is no {kind}delivery {delivery!r}.", "See `bot deliveries list`.")
+
+
+def _settings_with_logs() -> Settings:
+    from bot.runtime.logs import configure_logs
+    from bot.settings import load_settings
+
+    settings = load_settings()
+    configure_logs(settings.log_level)
+    return settings

@@ -1,0 +1,205 @@
+"""`bot triage`: reports in, triages out."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import nullcontext
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from bot.cli.triage_once import configured_llm, open_triager, print_requests
+from bot.reports.files import (
+    BadRecord,
+    count_lines,
+    is_batch,
+    read_batch,
+    read_input,
+    read_together,
+)
+from bot.reports.raw_input import printable
+from knowledge.errors import InputError, UserError
+
+if TYPE_CHECKING:
+    from knowledge.engine import Knowledge
+    from knowledge.report import Report
+    from knowledge.triage import Triage
+
+Format = Literal["terminal", "markdown", "json"]
+NO_SCRIPT = "# No probe would tell more about this report.\n"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command(name="triage")(triage_command)
+
+
+def triage_command(
+    reports: Annotated[
+        list[str],
+        typer.Argument(
+            help="Files (.md, .txt, .log, .json of a GitHub issue, .jsonl batch), or - for standard input."
+        ),
+    ],
+    format: Annotated[
+        Format | None, typer.Option(help="How to print; a batch is JSON, one triage a line.")
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, max=16, help="How many fixes and cases to show at most.")] = 5,
+    out_script: Annotated[Path | None, typer.Option(help="Write the diagnostics script here.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the output here instead of printing it.")] = None,
+    result: Annotated[
+        Path | None, typer.Option(help="What the diagnostics script printed (a file); moves the causes.")
+    ] = None,
+    long: Annotated[
+        bool, typer.Option("--long", help="Print everything: classification, similar issues, all fixes.")
+    ] = False,
+    together: Annotated[
+        bool,
+        typer.Option(
+            "--together", help="Read files or a folder as the logs of one job, a file a rank or node."
+        ),
+    ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Print what would be sent to the configured LLM, and send nothing."),
+    ] = False,
+) -> None:
+    """Triage failure reports: what failed, why, what resolved such cases, what to run next."""
+    batches = [] if together else [path for path in reports if is_batch(path)]
+    if batches and (len(reports) > 1 or format in ("terminal", "markdown") or out_script or result):
+        raise UserError(
+            "A .jsonl batch goes alone and prints JSON.", "Use: bot triage --format json BATCH.jsonl"
+        )
+    if out_script and len(reports) > 1 and not together:
+        raise UserError("--out-script takes one report.", "Triage them one by one.")
+    if dry_run:
+        llm = configured_llm()
+        asked = _records(batches[0]) if batches else iter(_values(reports, together))
+        print_requests(asked, _knowledge(), llm)
+        return
+    if batches:
+        _batch(batches[0], top, out)
+        return
+    values = _values(reports, together)
+    told = _read(result) if result else None
+    if out is not None:
+        _empty(out)
+    knowledge = _knowledge()
+    with open_triager(knowledge, top) as triage_of:
+        for report in values:
+            triage = triage_of(report, told)
+            if out_script:
+                from knowledge.readback import whole_script
+
+                _write(out_script, whole_script(triage, told) or NO_SCRIPT)
+            _show(triage, knowledge, format, out, str(out_script) if out_script else None, long=long)
+
+
+def _values(paths: list[str], together: bool) -> list[Report]:
+    return [read_together(paths)] if together else [read_input(path) for path in paths]
+
+
+def _empty(out: Path) -> None:
+    """Make the file that the output goes to before anything is worked out; say so when it held something."""
+    old = out.exists() and out.stat().st_size > 0
+    _write(out, "")
+    if old:
+        print(f"{out} is overwritten.", file=sys.stderr)
+
+
+def _knowledge() -> Knowledge:
+    from bot.settings import load_settings
+    from knowledge.engine import load_knowledge
+
+    settings = load_settings()
+    cache = settings.data_dir / "cache"
+    if not (cache / "index" / "corpus.txt").exists():
+        print("First run: converting the model and indexing the corpus (under a minute) ...", file=sys.stderr)
+    return load_knowledge(settings.model_dir, cache)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", "replace")
+    except OSError as error:
+        raise InputError(
+            f"{printable(str(path))} cannot be read: {error.strerror}.", "Check the path."
+        ) from error
+
+
+def _show(
+    triage: Triage,
+    knowledge: Knowledge,
+    format: Format | None,
+    out: Path | None,
+    script: str | None,
+    *,
+    long: bool,
+) -> None:
+    if format == "json":
+        text = triage.model_dump_json() + "\n"
+    elif format == "markdown":
+        from bot.render.markdown import markdown_of
+
+        text = markdown_of(triage, knowledge.taxonomy, script=long)
+    else:
+        from rich.console import Console
+
+        from bot.render.terminal import print_triage
+
+        if out is None:
+            print_triage(triage, knowledge.taxonomy, Console(highlight=False), script, long=long)
+            return
+        with out.open("a", encoding="utf-8") as file:
+            console = Console(file=file, highlight=False, width=100)
+            print_triage(triage, knowledge.taxonomy, console, script, long=long)
+        return
+    if out is None:
+        sys.stdout.write(text)
+    else:
+        with out.open("a", encoding="utf-8") as file:
+            file.write(text)
+
+
+def _batch(path: str, top: int, out: Path | None) -> None:
+    from rich.console import Console
+    from rich.progress import track
+
+    records = read_batch(path)
+    first = next(records, None)
+    if first is None:
+        raise InputError(f"{printable(path)} is empty.", 'Give one {"id", "title", "body"} a line.')
+    knowledge = _knowledge()
+    if out is not None:
+        _empty(out)
+    bad = 0
+    with (
+        open_triager(knowledge, top) as triage_of,
+        out.open("w", encoding="utf-8") if out else nullcontext(sys.stdout) as sink,
+    ):
+        console = Console(stderr=True)
+        for record in track(chain([first], records), "triaging", total=count_lines(path), console=console):
+            if isinstance(record, BadRecord):
+                bad += 1
+                sink.write(json.dumps({"id": record.id, "error": record.error}) + "\n")
+            else:
+                sink.write(triage_of(record, None).model_dump_json() + "\n")
+    if bad:
+        raise UserError(
+            f"{bad} lines of {printable(path)} were no records.", 'Their places hold {"id", "error"}.'
+        )
+
+
+def _records(path: str) -> Iterator[Report]:
+    return (record for record in read_batch(path) if not isinstance(record, BadRecord))
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise UserError(f"{path} cannot be written: {error.strerror}.", "Name another file.") from error

@@ -1,0 +1,1 @@
+"""GitHub's tables in PostgreSQL."""

@@ -1,0 +1,1 @@
+"""The web application: bodies with a limit, connections, health, the script link."""

@@ -1,0 +1,132 @@
+"""The maintainers' page: sign-in by link, triages with filters, corrections by one click."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from bot.github.store.given_labels import GivenTables
+from bot.github.store.postgres import PostgresStore
+from bot.http.body import Malformed, TooLarge, form_of, read_body
+from bot.page.corrections import correction_of
+from bot.page.query import query_of, same_view
+from bot.page.sign_in import Session, SignIn
+from bot.page.tables import ReviewTables
+from bot.page.view import STYLE, render, unsigned
+from bot.runtime.resources import Service
+from knowledge.taxonomy import Taxonomy
+
+COOKIE = "distriage"
+FORM_LIMIT = 8_192
+"""Bytes; a form of the page has some hundred."""
+SLACK_SHOWN = 20
+HEADERS = {
+    "cache-control": "no-store",
+    "referrer-policy": "no-referrer",
+    "x-frame-options": "DENY",
+    "x-content-type-options": "nosniff",
+    "content-security-policy": "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'",
+}
+
+
+def page_router(service: Service, sign_in: SignIn, taxonomy: Taxonomy) -> APIRouter:
+    """The routes of the page."""
+    router = APIRouter()
+    review, store = ReviewTables(service.threads), PostgresStore(service.threads)
+    given = GivenTables(service.threads)
+    secure = service.settings.public_url.startswith("https:")
+
+    def signed_in(request: Request) -> Session | None:
+        return sign_in.session(request.cookies.get(COOKIE))
+
+    @router.get("/sign-in")
+    async def enter(token: str = "") -> Response:
+        session = sign_in.enter(token)
+        if session is None:
+            return _page(unsigned("This link is not valid or has expired."), 403)
+        answer = RedirectResponse("/", status_code=303, headers=HEADERS)
+        answer.set_cookie(
+            COOKIE,
+            sign_in.cookie(session),
+            max_age=max(1, int(session.expires - time.time())),
+            httponly=True,
+            samesite="lax",
+            secure=secure,
+        )
+        return answer
+
+    @router.get("/")
+    async def page(request: Request) -> Response:
+        session = signed_in(request)
+        if session is None:
+            return _page(unsigned("Sign in with a link from `bot admin link`."), 401)
+        filters = query_of(request.url.query)
+        if filters is None:
+            return _page(unsigned("The address holds a filter that this page does not have."), 422)
+        wanted = filters.within(session)
+        triages, more = await asyncio.to_thread(review.triages, wanted)
+        weeks = await asyncio.to_thread(review.weeks, wanted.installation)
+        choices = await asyncio.to_thread(review.choices, session.installation)
+        # Slack's workspaces belong to no installation: only who may see all of them sees these.
+        slack = [] if wanted.installation is not None else await asyncio.to_thread(given.slack, SLACK_SHOWN)
+        html = render(
+            taxonomy=taxonomy,
+            triages=triages,
+            more=more,
+            weeks=weeks,
+            choices=choices,
+            slack=slack,
+            query=filters,
+            github=service.settings.github_web_url,
+            show_installations=session.installation is None,
+            form_token=sign_in.form_token(session),
+        )
+        return _page(html)
+
+    @router.post("/corrections")
+    async def correct(request: Request) -> Response:
+        # Whoever is not signed in does not get a byte of a body read.
+        session = signed_in(request)
+        if session is None:
+            return _page(unsigned("This form is not of this page, or the sign-in has expired."), 403)
+        try:
+            form = form_of(await read_body(request, FORM_LIMIT), request.headers.get("content-type", ""))
+        except TooLarge:
+            return _page(unsigned("This form is too large."), 413)
+        except Malformed:
+            return _page(unsigned("This is no form of this page."), 400)
+        if not sign_in.form_fits(session, form.get("form_token", "")):
+            return _page(unsigned("This form is not of this page, or the sign-in has expired."), 403)
+        number = form.get("triage", "")
+        triage = int(number) if number.isascii() and number.isdecimal() and len(number) < 19 else 0
+
+        def save() -> bool:
+            record = review.triage(triage) if triage else None
+            if record is None or session.installation not in (None, record.issue.installation_id):
+                return False
+            earlier = store.corrections(record.issue)
+            axis, label = form.get("axis", ""), form.get("label", "")
+            correction = correction_of(triage, record, earlier, axis, label, taxonomy)
+            if correction is None:
+                return False
+            store.save_correction(correction)
+            return True
+
+        if not await asyncio.to_thread(save):
+            return _page(unsigned("There is no such triage or label."), 404)
+        return RedirectResponse(
+            f"/?{same_view(form.get('back', ''))}#t{triage}", status_code=303, headers=HEADERS
+        )
+
+    @router.get("/page.css")
+    async def style() -> Response:
+        return Response(STYLE, media_type="text/css", headers={"cache-control": "max-age=3600"})
+
+    return router
+
+
+def _page(html: str, status: int = 200) -> HTMLResponse:
+    return HTMLResponse(html, status_code=status, headers=HEADERS)

@@ -1,0 +1,1 @@
+"""Where a report comes from: files, a pasted text, standard input."""

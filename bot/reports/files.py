@@ -1,0 +1,191 @@
+"""From what a user points at (a file, standard input, a JSON issue, a batch) to reports."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from bot.reports.pasted import pasted_report
+from bot.reports.raw_input import decode, printable, read_bytes
+from knowledge.errors import InputError
+from knowledge.report import Report
+
+MAX_BATCH_LINE = 64_000_000
+_BATCHES = (".jsonl", ".ndjson")
+_LOGS = (".log", ".out", ".err", ".txt")
+_LOGGED = frozenset(("msg", "message", "log", "event", "level", "levelname", "severity"))
+
+
+@dataclass(frozen=True, slots=True)
+class BadRecord:
+    """A line of a batch that is no report; the batch goes on and says so in its place."""
+
+    id: str
+    error: str
+
+
+def read_input(path: str) -> Report:
+    """Read one report from a file, or from standard input for "-".
+
+    Raises InputError for what cannot be read, is empty, binary, or JSON that is no issue.
+    """
+    raw, gap = read_bytes(path)
+    name = "-" if path == "-" else printable(Path(path).name)
+    text, notes = decode(raw, name)
+    if gap is not None:
+        notes.insert(0, gap.note)
+    if not text.strip():
+        raise InputError(
+            f"{_shown(path)} is empty.", "Give the report's text: what was run and what it printed."
+        )
+    report = _report(path, name, text, tuple(notes))
+    return replace(report, gap=(gap.after, gap.lines)) if gap is not None else report
+
+
+def _report(path: str, name: str, text: str, notes: tuple[str, ...]) -> Report:
+    suffix = Path(path).suffix.lower()
+    json_expected = suffix in (".json", *_BATCHES) or (path == "-" and text.lstrip().startswith("{"))
+    if json_expected and not is_json_log(text):
+        return _from_json(text, name, notes)
+    if json_expected or suffix in (".log", ".out", ".err"):
+        return Report(name, "", text, is_log=True, notes=notes)
+    if suffix in (".md", ".markdown") or "\n```" in text or text.startswith("# "):
+        title, body = _split_title(text)
+        return Report(name, title, body, notes=notes)
+    return pasted_report(name, text, notes)
+
+
+def read_together(paths: Sequence[str]) -> Report:
+    """Read several logs of one job, or those in a folder, as one report.
+
+    A file's name tells whose log it is (rank3.log, node-1.out). Raises InputError as `read_input` does.
+    """
+    files = [file for path in paths for file in _logs_of(path)]
+    reports = [read_input(file) for file in files]
+    body = "\n".join(
+        f"==> {Path(file).name} <==\n{report.body}" for file, report in zip(files, reports, strict=True)
+    )
+    names = ", ".join(Path(file).name for file in files)
+    note = f"{len(files)} files were read as one log, its lines numbered throughout: {names}"
+    notes = (note, *(note for report in reports for note in report.notes))
+    return Report(f"{Path(files[0]).name} and {len(files) - 1} more", "", body, is_log=True, notes=notes)
+
+
+def _logs_of(path: str) -> list[str]:
+    if not Path(path).is_dir():
+        return [path]
+    found = sorted(file for file in Path(path).iterdir() if file.suffix.lower() in _LOGS and file.is_file())
+    if not found:
+        raise InputError(f"{path} holds no log.", f"Name files that end in {', '.join(_LOGS)}.")
+    return [str(file) for file in found]
+
+
+def is_batch(path: str) -> bool:
+    """Whether the path names a batch: one JSON record a line, and no log of JSON lines."""
+    if not path.lower().endswith(_BATCHES):
+        return False
+    try:
+        with Path(path).open("rb") as file:
+            return not is_json_log(file.readline(MAX_BATCH_LINE).decode("utf-8-sig", "replace"))
+    except OSError:
+        return True
+
+
+def is_json_log(text: str) -> bool:
+    """Whether a program printed it: lines of JSON with a message, or a dictionary and more lines after it."""
+    first, _, rest = text.lstrip().partition("\n")
+    try:
+        row = json.loads(first)
+    except ValueError:
+        # {'lr': 0.1} as Python prints it; a damaged issue begins with {"
+        return first.startswith("{'") or (first.rstrip().endswith("}") and bool(rest.strip()))
+    if not isinstance(row, dict) or {"title", "body", "issue"} & row.keys():
+        return False
+    return bool(_LOGGED & row.keys()) or bool(rest.strip())
+
+
+def read_batch(path: str) -> Iterator[Report | BadRecord]:
+    """Reports of a .jsonl file in its order; a line that is none comes as a BadRecord in its place.
+
+    Raises InputError when the file itself cannot be read.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            number = 0
+            while line := file.readline(MAX_BATCH_LINE):
+                number += 1
+                if line.strip():
+                    yield _record(line, number)
+    except OSError as error:
+        raise InputError(f"{printable(path)} cannot be read: {error.strerror}.", "Check the path.") from error
+
+
+def count_lines(path: str) -> int:
+    """Number of lines of a file, for a progress bar."""
+    with Path(path).open("rb") as file:
+        return sum(1 for _ in file)
+
+
+def _record(line: bytes, number: int) -> Report | BadRecord:
+    try:
+        row = json.loads(line)
+    except ValueError as error:
+        return BadRecord(f"line {number}", f"line {number} is no JSON: {error}")
+    if not isinstance(row, dict) or not ("body" in row or "title" in row):
+        return BadRecord(f"line {number}", f'line {number} is no record {{"id", "title", "body"}}')
+    id = printable(str(row.get("id") or f"line {number}"))
+    return Report(id, _text(row.get("title")), _text(row.get("body")))
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value)
+
+
+def _from_json(text: str, name: str, notes: tuple[str, ...]) -> Report:
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise InputError(
+            f"{name} is no valid JSON: {error}.", "Give a GitHub issue as the API returns it."
+        ) from error
+    if isinstance(value, dict) and isinstance(value.get("issue"), dict):
+        value = value["issue"]
+    if not isinstance(value, dict) or not isinstance(value.get("title"), str):
+        raise InputError(
+            f"{name} is JSON, but no issue.",
+            'Give an object with "title" and "body", as GitHub\'s API returns it.',
+        )
+    body = value.get("body")
+    if not isinstance(body, str | None):
+        raise InputError(f"{name}: the issue's body is no text.", 'Give "body" as a string or null.')
+    return Report(printable(_issue_id(value) or name), value["title"], body or "", notes=notes)
+
+
+def _issue_id(issue: dict[str, Any]) -> str | None:
+    """ "owner/repo#n" from an issue's html_url, or its own id where it is a record of ours."""
+    parts = urlsplit(str(issue.get("html_url") or "")).path.strip("/").split("/")
+    if len(parts) == 4 and parts[2] in ("issues", "pull"):
+        return f"{parts[0]}/{parts[1]}#{parts[3]}"
+    own = issue.get("id")
+    return own if isinstance(own, str) else None
+
+
+def _split_title(text: str) -> tuple[str, str]:
+    """A first heading is the title; its line stays, empty, so that line numbers are those of the file."""
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        if not line.strip():
+            continue
+        if line.startswith("# "):
+            lines[number] = ""
+            return line[2:].strip(), "\n".join(lines)
+        break
+    return "", text
+
+
+def _shown(path: str) -> str:
+    return "Standard input" if path == "-" else printable(path)

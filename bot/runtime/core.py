@@ -1,0 +1,58 @@
+"""The pure core behind `bot.github.ports.Core`."""
+
+from __future__ import annotations
+
+from bot.runtime.triage_pool import CanTriage
+from bot.settings import Settings, load_settings
+from knowledge.report import Report
+from knowledge.taxonomy import Taxonomy
+from knowledge.triage import AxisName, Triage
+
+
+class EngineCore:
+    """The engine in this process; safe to call from several threads."""
+
+    def __init__(self, settings: Settings) -> None:
+        from knowledge.engine import load_knowledge
+
+        self._knowledge = load_knowledge(settings.model_dir, settings.data_dir / "cache")
+
+    def triage(self, report: Report) -> Triage:
+        """The triage of one report."""
+        from knowledge.engine import triage
+
+        return triage(report, self._knowledge)
+
+
+def engine_of_environment() -> EngineCore:
+    """The engine by the settings of the environment; takes about half a second."""
+    return EngineCore(load_settings())
+
+
+class NamedCore:
+    """A source of triages (the engine, or processes of it) with the taxonomy's vocabulary.
+
+    `local` asks no second reader, where `source` does.
+    """
+
+    def __init__(self, source: CanTriage, taxonomy: Taxonomy, local: CanTriage | None = None) -> None:
+        self._source = source
+        self._local = local or source
+        self._ids: dict[str, frozenset[str]] = {}
+        self._names: dict[tuple[str, str], str] = {}
+        for axis in ("type", "stage", "symptom", "cause", "fix"):
+            entries = taxonomy.on_axis(axis)
+            self._ids[axis] = frozenset(entry.id for entry in entries)
+            self._names.update({(axis, entry.id): entry.name for entry in entries})
+
+    def triage(self, report: Report, quick: bool = False) -> Triage:
+        """The triage of one report; `quick`: without waiting for a second reader."""
+        return (self._local if quick else self._source).triage(report)
+
+    def ids(self, axis: AxisName) -> frozenset[str]:
+        """Every id of an axis."""
+        return self._ids[axis]
+
+    def name(self, axis: AxisName, id_: str) -> str:
+        """An id's name in words; the id itself where it is unknown."""
+        return self._names.get((axis, id_), id_)

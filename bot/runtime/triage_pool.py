@@ -1,0 +1,231 @@
+"""Triages in a process of their own, below normal priority: a busy core never keeps a webhook waiting.
+
+Measured at 200 webhooks a second: with the core in threads beside the event loop 99 % were answered within
+40-250 ms, without it within 12-28 ms. A report that hangs or crashes the core costs one process, soon replaced.
+Reports go in and triages come out as JSON, one a line; the child ends when its parent is gone.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Any, Literal, Protocol
+
+from knowledge.errors import DistriageError
+from knowledge.report import Report
+from knowledge.triage import Triage
+
+NICENESS = 5
+TIMEOUT = 60.0
+"""Seconds after which a triage counts as hung; an ordinary one takes 0.05."""
+
+
+START_TIMEOUT = 900.0
+"""Seconds a process may take to load the core; the first one of all builds its index."""
+
+
+_PASSED_ON = frozenset(
+    {"PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", "VIRTUAL_ENV", "LD_LIBRARY_PATH"}
+    | {"DISTRIAGE_DATA_DIR", "DISTRIAGE_MODEL_DIR", "DISTRIAGE_LOG_LEVEL"}
+)
+
+
+class CoreFailed(DistriageError):
+    """The core raised, crashed or hung over a report; says where, without text of the report."""
+
+
+class CoreDown(CoreFailed):
+    """The process did not load the core, or was ended before it had: no fault of the report's."""
+
+
+CoreState = Literal["loading", "ready", "failed"]
+"""failed: no process of the pool could load the core, or all have died; the next triage tries again."""
+
+
+class CanTriage(Protocol):
+    """What the child needs of the core."""
+
+    def triage(self, report: Report) -> Triage:
+        """The triage of one report."""
+
+
+def environment(also: tuple[str, ...] = ()) -> dict[str, str]:
+    """What a process that parses strangers' text gets to see: what it needs to run, and no secret.
+
+    `also`: beginnings of further names that the work of this one needs.
+    """
+    begins = ("LC_", "PYTHON", "OMP_", "XDG_", *also)
+    return {
+        name: value for name, value in os.environ.items() if name in _PASSED_ON or name.startswith(begins)
+    }
+
+
+class TriagePool:
+    """`size` processes that load while others go on; `factory` ("module:function") makes the core in them.
+
+    They see the variables of `environment(also)`.
+    """
+
+    def __init__(
+        self, factory: str, size: int = 1, timeout: float = TIMEOUT, also: tuple[str, ...] = ()
+    ) -> None:
+        self._closed = False
+        self._free: queue.LifoQueue[_Child] = queue.LifoQueue()
+        self._children = [_Child(factory, timeout, also) for _ in range(size)]
+        for child in self._children:
+            child.start()
+            self._free.put(child)
+
+    def triage(self, report: Report) -> Triage:
+        """The triage of one report; waits for a free process. Raises `CoreFailed`."""
+        with self._one() as child:
+            if self._closed:
+                raise CoreDown("the triage processes have been ended")
+            return child.triage(report)
+
+    def state(self) -> CoreState:
+        """Whether the core has loaded: ready as soon as one process can triage."""
+        states = {child.state() for child in self._children}
+        return "ready" if "ready" in states else "loading" if "loading" in states else "failed"
+
+    def close(self) -> None:
+        """End the processes; a triage that runs, and every later one, fails with `CoreFailed`."""
+        self._closed = True
+        for child in self._children:
+            child.close()
+
+    @contextmanager
+    def _one(self) -> Iterator[_Child]:
+        child = self._free.get()
+        try:
+            yield child
+        finally:
+            self._free.put(child)
+
+
+class _Child:
+    def __init__(self, factory: str, timeout: float, also: tuple[str, ...]) -> None:
+        self._factory = factory
+        self._also = also
+        self._timeout = timeout
+        self._process: subprocess.Popen[bytes] | None = None
+        self._loader = threading.Thread()
+        self._loaded = False
+
+    def triage(self, report: Report) -> Triage:
+        if self._process is None or self._process.poll() is not None:
+            self.close()
+            self.start()
+        self._loader.join()
+        value = json.loads(self._answer(json.dumps(asdict(report)).encode()))
+        if "failed" in value:
+            raise CoreFailed(value["failed"])
+        return Triage.model_validate(value["triage"])
+
+    def start(self) -> None:
+        """Start the process, without waiting until it has loaded the core."""
+        self._loaded = False
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "bot.runtime.triage_pool", self._factory],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment(self._also),
+        )
+        self._loader = threading.Thread(target=self._load, args=[self._process], daemon=True)
+        self._loader.start()
+
+    def state(self) -> CoreState:
+        """Whether this process can triage."""
+        if self._loader.is_alive():
+            return "loading"
+        alive = self._process is not None and self._process.poll() is None
+        return "ready" if self._loaded and alive else "failed"
+
+    def _load(self, process: subprocess.Popen[bytes]) -> None:
+        self._loaded = self._within(process, START_TIMEOUT, None) != b""
+
+    def _answer(self, line: bytes) -> bytes:
+        process = self._process
+        if process is None or not self._loaded:
+            self.close()
+            raise CoreDown("the triage process did not load")
+        answer = self._within(process, self._timeout, line)
+        if not answer:
+            self.close()
+            raise CoreFailed("the triage process died or hung")
+        return answer
+
+    def _within(self, process: subprocess.Popen[bytes], seconds: float, line: bytes | None) -> bytes:
+        """Send the line (if any) and return the next one that the process writes, or put an end to it."""
+        guard = threading.Timer(seconds, process.kill)
+        guard.start()
+        try:
+            return self._ask(process, line)
+        finally:
+            guard.cancel()
+
+    def close(self) -> None:
+        """End the process."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.kill()
+        process.wait()
+        self._loader.join()
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                stream.close()
+
+    @staticmethod
+    def _ask(process: subprocess.Popen[bytes], line: bytes | None) -> bytes:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            if line is not None:
+                process.stdin.write(line + b"\n")
+                process.stdin.flush()
+            return process.stdout.readline()
+        except OSError:
+            return b""
+
+
+def _serve(factory: str) -> None:
+    """The child: answer reports until standard input ends."""
+    os.nice(NICENESS)
+    # Ctrl-C and a supervisor's SIGTERM reach the whole group; the parent ends this process when it is done.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever a library prints must not stand between the answers
+    module, _, function = factory.partition(":")
+    make: Callable[[], CanTriage] = getattr(importlib.import_module(module), function)
+    core = make()
+    out.write(b'{"loaded": true}\n')
+    out.flush()
+    for line in sys.stdin.buffer:
+        out.write(json.dumps(_answer(core, line)).encode() + b"\n")
+        out.flush()
+
+
+def _answer(core: CanTriage, line: bytes) -> dict[str, Any]:
+    from bot.jobs.retry import where
+
+    value = json.loads(line)
+    report = Report(**{**value, "notes": tuple(value["notes"])})
+    try:
+        return {"triage": core.triage(report).model_dump(mode="json")}
+    except Exception as error:  # noqa: BLE001 - the process's edge: whatever a report does, the next one is read
+        return {"failed": f"{type(error).__name__} in the core\n{where(error)}"}
+
+
+if __name__ == "__main__":
+    _serve(sys.argv[1])

@@ -1,0 +1,205 @@
+"""The composition root: from settings to handlers, chores and routes; GitHub and Slack side by side."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import timedelta
+
+import structlog
+from fastapi import APIRouter
+
+from bot.db.deliveries import StoredDelivery
+from bot.github import sweep
+from bot.github.app import App
+from bot.github.errors import GitHubError, Outage, TryAgain
+from bot.github.handler import process
+from bot.github.intake import new_delivery
+from bot.github.ports import Clock, Core, Delivery, GitHubApp, Ports
+from bot.github.script_links import ScriptLinks
+from bot.github.store.postgres import PostgresStore
+from bot.http.script_route import script_router
+from bot.jobs.retry import TryLater
+from bot.jobs.runner import Ended, Handler
+from bot.page.routes import page_router
+from bot.page.sign_in import SignIn
+from bot.runtime.clock import SystemClock
+from bot.runtime.core import NamedCore
+from bot.runtime.llm_metrics import LlmMetrics
+from bot.runtime.resources import Service, Work
+from bot.runtime.second_reader_pool import TwoReaders, with_second_reader
+from bot.runtime.triage_pool import CanTriage, CoreFailed, TriagePool
+from bot.settings import Settings
+from bot.slack.api import SlackApi
+from bot.slack.handler import slack_handler
+from bot.slack.install import install_router
+from bot.slack.ledger import Ledger
+from bot.slack.ports import SlackPorts, Tokens
+from bot.slack.router import SlackWeb, slack_router
+from bot.slack.store import SlackStore
+from bot.slack.tokens import InstalledTokens, OAuthClient, OneToken
+from bot.slack.vault import Vault
+from knowledge.report import Report
+from knowledge.taxonomy import load_taxonomy
+from knowledge.triage import Triage
+
+log = structlog.get_logger(__name__)
+
+ENGINE = "bot.runtime.core:engine_of_environment"
+SWEEP_WINDOW = timedelta(days=1)
+REACTION_WINDOW = timedelta(days=7)
+
+
+def make_app(settings: Settings) -> App | None:
+    """The App by the settings; None without credentials. Raises `SettingsError` for an unreadable key."""
+    key = settings.read_private_key()
+    if settings.github_app_id is None or key is None:
+        return None
+    return App(settings.github_app_id, key, settings.github_api_url)
+
+
+def work_of(
+    service: Service, app: GitHubApp | None, source: CanTriage, local: CanTriage | None = None
+) -> Work:
+    """The work over that GitHub (None: no credentials) and core; `local` asks no second reader, where `source` does."""
+    core = NamedCore(source, load_taxonomy(), local)
+    ports = Ports(
+        app=app,
+        store=PostgresStore(service.threads),
+        clock=SystemClock(),
+        core=core,
+        script_link=ScriptLinks.of(service.settings).link,
+    )
+
+    async def sweep_chore() -> None:
+        await _sweep(service, ports)
+
+    async def reactions_chore() -> None:
+        try:
+            disliked = await asyncio.to_thread(lambda: list(sweep.disliked_comments(ports, REACTION_WINDOW)))
+        except GitHubError as error:
+            log.warning("reactions put off", status=error.status)
+            return
+        await _accept(service, disliked)
+        log.info("reactions read", disliked=len(disliked))
+
+    return Work(
+        handlers={"github": github_handler(ports)},
+        chores={"sweep": sweep_chore, "reactions": reactions_chore},
+    )
+
+
+def github_handler(ports: Ports) -> Handler:
+    """`bot.github.handler.process` in the terms of the job queue."""
+
+    def handle(delivery: StoredDelivery) -> Ended:
+        call = Delivery(delivery.id, delivery.event, delivery.action, delivery.payload, delivery.received_at)
+        try:
+            outcome = process(call, ports)
+        except TryAgain as error:
+            raise TryLater("GitHub", error.after, growing=isinstance(error, Outage)) from error
+        return Ended(outcome.kind, outcome.reason, outcome.detail)
+
+    return handle
+
+
+async def _sweep(service: Service, ports: Ports) -> None:
+    if ports.app is None:
+        return
+    try:
+        lost = await asyncio.to_thread(lambda: list(sweep.lost_deliveries(ports, SWEEP_WINDOW)))
+        await _accept(service, lost)
+        missed = await asyncio.to_thread(lambda: list(sweep.untriaged_issues(ports, SWEEP_WINDOW)))
+    except GitHubError as error:
+        log.warning("sweep put off", status=error.status)
+        return
+    await _accept(service, missed)
+    log.info("swept", lost=len(lost), missed=len(missed))
+
+
+async def _accept(service: Service, deliveries: list[Delivery]) -> None:
+    for delivery in deliveries:
+        new = new_delivery(delivery.id, delivery.event, delivery.payload, keep_text=False)
+        if new is not None:
+            await service.accept(new)
+
+
+class NoCore:
+    """The web side's core: names for the modals are all that it needs of one."""
+
+    def triage(self, report: Report) -> Triage:
+        """Never called there; raises `CoreFailed`."""
+        raise CoreFailed("the web side does not triage")
+
+
+def slack_ports(service: Service, core: Core, clock: Clock | None = None) -> SlackPorts:
+    """The ports by the settings. Raises `SettingsError` for a token key that is none."""
+    settings, clock = service.settings, clock or SystemClock()
+    store, vault, api = SlackStore(service.threads), Vault.of(settings), SlackApi(settings.slack_api_url)
+    tokens: Tokens = InstalledTokens(store, vault, api, clock, oauth_client(settings))
+    if settings.slack_bot_token is not None:
+        tokens = OneToken(settings.slack_bot_token.get_secret_value())
+    return SlackPorts(
+        api=api,
+        store=store,
+        ledger=Ledger(service.threads),
+        vault=vault,
+        tokens=tokens,
+        core=core,
+        clock=clock,
+    )
+
+
+def slack_routers(service: Service, ports: SlackPorts) -> list[APIRouter]:
+    """The routes; none without a signing secret, those of installing only with a client."""
+    settings = service.settings
+    if settings.slack_signing_secret is None:
+        return []
+    secret = settings.slack_signing_secret.get_secret_value().encode()
+    web = SlackWeb(ports, service.accept, service.metrics, secret, settings.slack_rate_limit)
+    routers = [slack_router(web)]
+    client = oauth_client(settings)
+    return [*routers, install_router(client, ports)] if client else routers
+
+
+def oauth_client(settings: Settings) -> OAuthClient | None:
+    """The client that workspaces install the app with, where the settings have one."""
+    if settings.slack_client_id is None or settings.slack_client_secret is None:
+        return None
+    return OAuthClient(
+        settings.slack_client_id, settings.slack_client_secret.get_secret_value(), settings.public_url
+    )
+
+
+def all_work(service: Service) -> Work:
+    """Handlers and chores by the settings; the engine runs in processes of its own."""
+    local = TriagePool(ENGINE, service.settings.triage_processes)
+    source = with_second_reader(local, service.settings, LlmMetrics(service.metrics.work))
+
+    def close() -> None:
+        local.close()
+        if isinstance(source, TwoReaders):
+            source.close()
+
+    work = work_of(service, make_app(service.settings), source, local)
+    return with_slack(service, replace(work, state=local.state, close=close), source)
+
+
+def with_slack(service: Service, work: Work, source: CanTriage) -> Work:
+    """The work with Slack's handler beside the others, where Slack is on."""
+    if service.settings.slack_signing_secret is None:
+        return work
+    handler = slack_handler(slack_ports(service, NamedCore(source, load_taxonomy())))
+    return replace(work, handlers={**work.handlers, "slack": handler})
+
+
+def surfaces(service: Service) -> list[APIRouter]:
+    """The routers that the settings ask for."""
+    routers = [
+        page_router(service, SignIn.of(service.settings), load_taxonomy()),
+        script_router(service, ScriptLinks.of(service.settings)),
+    ]
+    if service.settings.slack_signing_secret is not None:
+        core = NamedCore(NoCore(), load_taxonomy())
+        routers += slack_routers(service, slack_ports(service, core))
+    return routers

@@ -1,0 +1,123 @@
+"""What `bot serve` and `bot worker` run: the event loop, signals, and the order of starting and stopping."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import importlib
+import signal
+from collections.abc import Awaitable, Callable
+
+import prometheus_client
+import structlog
+import uvicorn
+
+from bot.db.connect import migrated_database
+from bot.http.app import make_app
+from bot.http.connections import Connection, backlog
+from bot.jobs.worker import WorkerOptions
+from bot.runtime.resources import Service, Work, open_service, work
+from bot.runtime.worker_supervisor import WorkerProcess
+from bot.serve.compose import surfaces
+from bot.settings import Settings, unknown_variables
+
+log = structlog.get_logger(__name__)
+
+ALL_WORK = "bot.serve.compose:all_work"
+MakeWork = Callable[[Service], Work]
+Attend = Callable[[Service, Work, Callable[[], object]], Awaitable[None]]
+"""Something that goes on beside a worker and may stop it."""
+
+
+def load_factory(name: str) -> MakeWork:
+    """The function "module:function" that makes a worker's work."""
+    module, _, function = name.partition(":")
+    make: MakeWork = getattr(importlib.import_module(module), function)
+    return make
+
+
+def serve(settings: Settings, host: str, port: int, factory: str | None) -> None:
+    """Answer until a signal comes; with a `factory` of work a worker runs beside, as a process of its own.
+
+    Raises `SettingsError` for what the worker could not start with.
+    """
+    settings.read_private_key()
+    with migrated_database(settings) as url:
+        asyncio.run(_serve(settings, url, host, port, factory))
+
+
+async def _serve(settings: Settings, url: str, host: str, port: int, factory: str | None) -> None:
+    async with open_service(settings, url) as service:
+        worker = WorkerProcess(factory, url) if factory is not None else None
+        app = make_app(service, surfaces(service), worker)
+        config = uvicorn.Config(
+            app,
+            host=host,
+            port=port,
+            http=Connection,
+            backlog=backlog(),
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=10,
+        )
+        # uvicorn raises the signal once more when it is done; what is left to close still needs its time.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: None)
+        # What is loaded by now stays; looking through it again and again would hold up webhooks.
+        gc.collect()
+        gc.freeze()
+        log.info(
+            "serving",
+            host=host,
+            port=port,
+            worker=worker is not None,
+            page=f"{settings.public_url.rstrip('/')}/",
+            mode="shadow" if settings.missing_github_app else "live",
+            missing=settings.missing_github,
+        )
+        for name in unknown_variables():
+            log.warning("this variable is no setting and has no effect", variable=name)
+        await uvicorn.Server(config).serve()
+
+
+def run_worker_process(
+    settings: Settings,
+    make_work: MakeWork,
+    metrics_port: int | None = None,
+    options: WorkerOptions | None = None,
+    attend: Attend | None = None,
+) -> None:
+    """Be a worker until a signal comes (or `attend` stops it); then finish or hand back what is running."""
+    options = options or WorkerOptions(concurrency=settings.worker_concurrency)
+    with migrated_database(settings) as url:
+        asyncio.run(_worker(settings, url, make_work, metrics_port, options, attend))
+
+
+async def _worker(
+    settings: Settings,
+    url: str,
+    make_work: MakeWork,
+    metrics_port: int | None,
+    options: WorkerOptions,
+    attend: Attend | None,
+) -> None:
+    async with open_service(settings, url) as service:
+        if metrics_port is not None:
+            prometheus_client.start_http_server(metrics_port, registry=service.metrics.work)
+        todo = await asyncio.to_thread(make_work, service)
+        running = asyncio.create_task(work(service, todo, options), name="worker")
+        if attend is None:
+            loop = asyncio.get_running_loop()
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.add_signal_handler(number, running.cancel)
+            beside = None
+        else:
+            beside = asyncio.ensure_future(attend(service, todo, running.cancel))
+        log.info("working", concurrency=options.concurrency)
+        await asyncio.gather(running, return_exceptions=True)
+        todo.close()
+        if beside is not None:
+            beside.cancel()
+        if not running.cancelled() and (error := running.exception()) is not None:
+            raise error

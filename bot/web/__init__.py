@@ -1,1 +1,0 @@
-"""The web side: webhooks in, health and metrics out, the maintainers' page."""
