@@ -20,10 +20,11 @@ test: $(VENV)/.dev  ## the tests that need pip alone
 	$(BIN)/python -m pytest --ignore=tests/reference --ignore=tests/browser --ignore=tests/payloads --ignore=tests/setups \
 		--ignore=tests/soak --ignore=tests/llm_server
 
-check: $(VENV)/.dev  ## ruff and mypy strict
+check: $(VENV)/.dev  ## ruff, mypy strict, and the layers of the house (import-linter)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from embeddings.convert import converted, discard
 from embeddings.errors import ModelError
 from embeddings.model_files import ModelFiles
-from embeddings.wordpieces import WordPieces
+from embeddings.tokens import WordPieces
 
 if TYPE_CHECKING:
     import onnxruntime

@@ -12,7 +12,7 @@ from embeddings.adapter import Adapter
 from embeddings.encoder import MAX_TOKENS, Backend, Floats
 from embeddings.errors import ModelError
 from embeddings.model_files import ModelFiles
-from embeddings.wordpieces import well_formed
+from embeddings.tokens import well_formed
 
 
 class SentenceTransformerEncoder:

@@ -9,10 +9,9 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from eval.compare import Difference, difference
-from eval.predictions import Predictions
+from eval.predictions import Predictions, read_stored
 from eval.protocol import SCORED
 from eval.scored import scored
-from eval.stored import read_stored
 from knowledge.errors import DataError
 
 GATED = tuple((axis, "top1") for axis in SCORED) + tuple(

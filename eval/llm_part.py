@@ -8,9 +8,9 @@ from typing import Any
 
 from eval.compare import Difference, compare
 from eval.predictions import Predictions
+from eval.summary import Worth, worth
 from eval.table import differences, table
 from eval.usage import Asked, UsageSummary, sum_up
-from eval.worth import Worth, worth
 
 ALONE, TOGETHER = "distriage", "distriage+llm"
 HEADINGS = (

@@ -9,8 +9,7 @@ from typing import Literal
 
 from embeddings.encoder import Encoder
 from eval.llm_answers import Answer, alone, fused
-from eval.llm_fusion import refused, rows_of
-from eval.llm_patience import Patience
+from eval.llm_fusion import Patience, refused, rows_of
 from eval.predictions import Predictions
 from eval.protocol import TrainingSet, Verdict
 from eval.systems import Refitted, Shipped

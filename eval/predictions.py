@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from eval.protocol import Opinion
-from eval.stored import read_stored
 from eval.usage import Asked, Usage
+from knowledge.errors import DataError
 from knowledge.judging.axes import Judged
 
 
@@ -93,3 +93,18 @@ def read_predictions(file: Path) -> Predictions:
 def file_names(systems: Mapping[str, Predictions]) -> dict[str, str]:
     """The name of each system's file in a report folder."""
     return {name: f"predictions-{name}.json" for name in systems}
+
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def read_stored(kind: type[Model], file: Path, what: str, made_by: str) -> Model:
+    """What a file holds. DataError, saying `what` was expected and what it is `made_by`, when it is something else."""
+    try:
+        return kind.model_validate_json(file.read_bytes())
+    except OSError as error:
+        raise DataError(f"{file} cannot be read: {error.strerror}.", "Check the path.") from error
+    except ValidationError as error:
+        raise DataError(
+            f"{file} {what} ({error.error_count()} problems).", f"Make it with: {made_by}"
+        ) from error

@@ -9,10 +9,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from eval.ceiling import AxisCeiling, Ceiling
-from eval.charts import reliability, risk_coverage
-from eval.class_charts import class_bars, confusion
 from eval.failures import failures
 from eval.llm_part import HEADINGS, LlmPart, verdict_of
+from eval.plots import class_bars, confusion, reliability, risk_coverage
 from eval.predictions import Predictions
 from eval.summary import AxisSummary, Summary
 from eval.table import COLUMNS, DETAILS

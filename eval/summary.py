@@ -9,10 +9,49 @@ from dataclasses import dataclass
 import numpy as np
 
 from eval.bootstrap import REPLICATES, Estimate, estimate, group_weights
+from eval.compare import Difference
 from eval.metrics import BINS, METRICS, bin_of, class_counts, f1_of, macro_f1, same_symptom
 from eval.predictions import Predictions
 from eval.protocol import SCORED
 from eval.scored import Scored, scored
+from eval.usage import UsageSummary
+
+LEAST = 100
+"""Reports that the LLM must have answered about; fewer decide nothing."""
+LEVEL = 0.05
+DECIDING = ("type", "stage", "symptom", "cause", "fix")
+"""Axes whose first id may show the gain."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """Whether the LLM is to be asked (None: too little was measured) and why, in a sentence."""
+
+    use: bool | None
+    why: str
+
+
+def worth(differences: Sequence[Difference], usage: UsageSummary) -> Worth:
+    """The rule, on `differences` of the system with the LLM (B) against the one without (A)."""
+    if usage.used < LEAST:
+        return Worth(None, f"It answered about {usage.used} reports; fewer than {LEAST} decide nothing.")
+    if usage.fabricated:
+        return Worth(False, f"Something made up came out in {usage.fabricated} answers.")
+    worse = [one for one in differences if one.high < 0]
+    if worse:
+        return Worth(False, f"Significantly worse: {_named(worse)}.")
+    better = [one for one in differences if _decides(one) and one.low > 0 and one.p < LEVEL / len(DECIDING)]
+    if better:
+        return Worth(True, f"Significantly better: {_named(better)}; nothing significantly worse.")
+    return Worth(False, f"No significant gain on {usage.reports} reports.")
+
+
+def _decides(one: Difference) -> bool:
+    return one.axis in DECIDING and one.metric == "top1"
+
+
+def _named(found: Sequence[Difference]) -> str:
+    return ", ".join(f"{one.axis} {one.metric} {one.a:.3f} to {one.b:.3f}" for one in found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,7 @@ from knowledge.evidence import Reading, read_report
 from knowledge.findings.failure import load_catalogue
 from knowledge.findings.matcher import Match, Matcher, load_matcher
 from knowledge.judging.axes import Judged
-from knowledge.judging.features import featurise
-from knowledge.judging.hashing import Floats
+from knowledge.judging.features import Floats, featurise
 from knowledge.judging.judge import Judge, Judgement, neighbour_votes
 from knowledge.judging.legible import tells_distributed, without_foreign_prose
 from knowledge.judging.scope import ScopeHead, load_scope

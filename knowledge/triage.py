@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import sys
+from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -248,3 +251,14 @@ class Triage(_Value):
     )
     script: str = Field(description="a read-only diagnostics script; empty when none is of use")
     second_reading: SecondReading | None = Field(default=None, description="null = no LLM is configured")
+
+
+def schema_text() -> str:
+    """The schema as it is published."""
+    schema = Triage.model_json_schema(mode="serialization")
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    return json.dumps(schema, indent=2) + "\n"
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(schema_text(), "utf-8")

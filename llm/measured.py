@@ -24,7 +24,7 @@ _ODD = re2.compile(r"[^A-Za-z0-9.]+")
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Fitted weights, and by `eval.worth` whether the LLM is asked: `why` is a sentence."""
+    """Fitted weights, and by `eval.summary` whether the LLM is asked: `why` is a sentence."""
 
     weights: FusionWeights
     use: bool

@@ -35,8 +35,7 @@ def fetch_study1_command(
     from rich.console import Console
     from rich.progress import Progress
 
-    from eval.fetch_study1 import RECORDS, fetch_issues, fetch_sheets, pinned
-    from eval.polite_github import PoliteGitHub
+    from eval.fetch_study1 import RECORDS, PoliteGitHub, fetch_issues, fetch_sheets, pinned
 
     package = pinned()
     package = dataclasses.replace(

@@ -11,8 +11,8 @@ import typer
 from knowledge.errors import InputError
 
 if TYPE_CHECKING:
-    from bot.github.ports import Core
     from bot.github.simulate import Simulation
+    from bot.ports import Core
 
 
 def register(app: typer.Typer) -> None:

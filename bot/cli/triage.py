@@ -17,11 +17,11 @@ from bot.reports.files import (
     BadRecord,
     count_lines,
     is_batch,
+    printable,
     read_batch,
     read_input,
     read_together,
 )
-from bot.reports.raw_input import printable
 from knowledge.errors import InputError, UserError
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from typing import Any, Literal
 
 from psycopg.rows import class_row
 
-from bot.db.clean import clean_text
-from bot.db.connect import SyncPool
+from bot.db.connect import SyncPool, clean_text
 
 State = Literal["queued", "done", "superseded", "dead"]
 

@@ -12,7 +12,7 @@ import re2
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from bot.gate.passed import GateError, PassedMarkdown
+from bot.gate.rules import GateError, PassedMarkdown
 from knowledge.text.hazards import has_unseen, hazards
 
 MAX_CHARS = 60_000

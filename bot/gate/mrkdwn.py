@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re2
 
-from bot.gate.links import LINK_HOST, case_link
+from bot.gate.rules import LINK_HOST, case_link
 from knowledge.text.quote import clean, shorten
 
 TICK = "\u02cb"

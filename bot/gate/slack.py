@@ -16,7 +16,7 @@ from slack_sdk.models.blocks import Block
 from slack_sdk.models.views import View
 
 from bot.gate.mrkdwn import live
-from bot.gate.passed import GateError
+from bot.gate.rules import GateError
 from knowledge.text.hazards import has_unseen
 
 MESSAGE_BLOCKS = 50

@@ -14,10 +14,8 @@ from functools import cached_property, partial
 from github import Auth, GithubIntegration
 from github.Requester import Requester
 
-from bot.github.calls import Caller
-from bot.github.client import InstallationGitHub
-from bot.github.connection import install, read_retries
-from bot.github.pause import Pause
+from bot.github.calls import Caller, Pause
+from bot.github.client import InstallationGitHub, install, read_retries
 from bot.github.ports import FailedDelivery, GitHub, GitHubApp
 from bot.github.records import InstallationNote
 

@@ -8,20 +8,144 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote, urlsplit
 
 import requests
 from github.GithubException import GithubException
 from github.Requester import Requester
 
-from bot.github import redirects
-from bot.github.client_errors import meaning, no_answer
-from bot.github.errors import GitHubError, Gone
-from bot.github.pause import Pause
-from bot.github.redirects import RepoPath
+from bot.github.errors import Forbidden, GitHubError, Gone, NotAllowed, Outage, TryAgain
+from bot.github.records import RepoRef
+
+_WORDS: tuple[tuple[str, Forbidden], ...] = (
+    ("suspended", "suspended"),
+    ("archived", "archived"),
+    ("read-only", "archived"),
+    ("locked", "locked"),
+)
+_LIMITS = (
+    "rate limit",
+    "please wait a few minutes",
+    "please retry your request again later",
+    "abuse detection",
+)
+_NO_ANSWER_WAIT = 5.0
+_SERVER_WAIT = 10.0
+_SECONDARY_WAIT = 60.0
+"""GitHub asks for at least a minute after a secondary limit without Retry-After."""
+
+
+def meaning(status: int, headers: Mapping[str, str], message: str, now: float) -> GitHubError:
+    """The error for an answer; `now` in seconds since 1970, `message` GitHub's own."""
+    text = message.lower()
+    what = f"GitHub answered {status}"
+    if status in {403, 429} and (limit := _limit_wait(status, headers, text, now)) is not None:
+        return TryAgain(f"{what}: rate limit", after=limit, status=status)
+    if status in {404, 410, 451}:
+        return Gone(what, status)
+    if status == 403:
+        why: Forbidden = next((name for word, name in _WORDS if word in text), "forbidden")
+        return NotAllowed(f"{what}: {why}", why, status)
+    if status >= 500 or status == 408:
+        return Outage(what, after=_wait(headers) or _SERVER_WAIT, status=status)
+    return GitHubError(what, status)
+
+
+def no_answer(kind: str) -> Outage:
+    """The error for a connection that failed, was dropped or timed out: the call may have worked."""
+    return Outage(f"no answer from GitHub ({kind})", after=_NO_ANSWER_WAIT)
+
+
+def _limit_wait(status: int, headers: Mapping[str, str], text: str, now: float) -> float | None:
+    asked = _wait(headers)
+    if asked is not None:
+        return asked
+    if headers.get("x-ratelimit-remaining") == "0" and headers.get("x-ratelimit-reset", "").isdigit():
+        return min(3600.0, max(1.0, int(headers["x-ratelimit-reset"]) - now + 1))
+    if status == 429 or any(word in text for word in _LIMITS):
+        return _SECONDARY_WAIT
+    return None
+
+
+def _wait(headers: Mapping[str, str]) -> float | None:
+    value = headers.get("retry-after", "")
+    return min(3600.0, float(value)) if value.isascii() and value.isdigit() else None
+
+
+REDIRECT_STATUSES = frozenset({301, 302, 307, 308})
+MAX_REDIRECTS = 3
+_BY_ID = re.compile(r"/repositories/(\d+)(/.*)?")
+_BY_NAME = re.compile(r"(/repos/[^/]+/[^/]+)(/.*)?")
+
+
+@dataclass(frozen=True, slots=True)
+class RepoPath:
+    """A path below a repository; `rest` begins with "/" or is empty."""
+
+    repo: RepoRef
+    rest: str = ""
+
+    def __str__(self) -> str:
+        return f"/repos/{quote(self.repo.full_name)}{self.rest}"
+
+    def __truediv__(self, rest: str) -> RepoPath:
+        return RepoPath(self.repo, f"{self.rest}/{rest}")
+
+
+def redirect_target(status: int, headers: Mapping[str, str], api_url: str) -> str:
+    """The path under `api_url` that a redirect names; `GitHubError` when it leads to another host."""
+    root, there = urlsplit(api_url), urlsplit(headers.get("location", ""))
+    same = not there.netloc or (there.scheme, there.netloc) == (root.scheme, root.netloc)
+    prefix = root.path.rstrip("/")
+    if not there.path.startswith(f"{prefix}/") or not same:
+        raise GitHubError(f"GitHub answered {status} with an address elsewhere", status)
+    return there.path.removeprefix(prefix)
+
+
+def repository_of(place: RepoPath, there: str) -> int | str:
+    """The repository that the redirect's path names, as its id or as the path to ask for it.
+
+    `Gone` when something else than the repository changed: an issue that was transferred has another number.
+    """
+    if (found := _BY_ID.fullmatch(there)) and (found[2] or "") == place.rest:
+        return int(found[1])
+    if (found := _BY_NAME.fullmatch(there)) and (found[2] or "") == place.rest:
+        return found[1]
+    raise Gone("moved elsewhere", 301)
+
+
+_LIMIT_STATUSES = frozenset({403, 429})
+
+
+class Pause:
+    """Until when no request may be made; `clock` in seconds, only going forward."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._until = float("-inf")
+        self._status = 429
+        self._lock = threading.Lock()
+
+    def check(self) -> None:
+        """Raise `TryAgain` with the seconds left, while there are any; nothing was written then."""
+        with self._lock:
+            left = self._until - self._clock()
+            if left > 0:
+                raise TryAgain("GitHub's rate limit is waited for", after=left, status=self._status)
+
+    def learn(self, error: GitHubError) -> None:
+        """Pause for as long as a rate limit asks; any other error changes nothing."""
+        if isinstance(error, TryAgain) and error.status in _LIMIT_STATUSES:
+            with self._lock:
+                self._until = max(self._until, self._clock() + error.after)
+                self._status = error.status
+
 
 _MAX_PAGES = 30
 Path = str | RepoPath
@@ -55,19 +179,19 @@ class Caller:
     ) -> Answer:
         """Status, headers in lower case and parsed body, for 2xx and 304; a renamed repository is followed."""
         place = str(path)
-        for _ in range(redirects.MOST):
+        for _ in range(MAX_REDIRECTS):
             status, got, data = self._authorized(verb, place, input_, params, headers)
             if status < 300 or status == 304:
                 return status, got, data
-            if status not in redirects.STATUSES:
+            if status not in REDIRECT_STATUSES:
                 break
-            place = redirects.target(status, got, self._api_url)
+            place = redirect_target(status, got, self._api_url)
             if isinstance(path, RepoPath):
                 self._same_repository(path, place)
         raise GitHubError(f"GitHub answered {status}", status)
 
     def _same_repository(self, path: RepoPath, there: str) -> None:
-        named = redirects.repository_of(path, there)
+        named = repository_of(path, there)
         found = named if isinstance(named, int) else self.call("GET", named).get("id")
         if found != path.repo.id:
             raise Gone("moved to another repository", 301)

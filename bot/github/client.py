@@ -5,17 +5,76 @@ https://docs.github.com/rest/issues, https://docs.github.com/rest/repos/contents
 
 from __future__ import annotations
 
+import io
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
-from bot.gate.passed import PassedLabel, PassedMarkdown
-from bot.github.calls import Caller, file_text
+from github.Requester import (
+    HTTPRequestsConnectionClass,
+    HTTPSRequestsConnectionClass,
+    Requester,
+    RequestsResponse,
+)
+from urllib3.util import Retry
+
+from bot.gate.rules import PassedLabel, PassedMarkdown
+from bot.github.calls import Caller, RepoPath, file_text
 from bot.github.errors import GitHubError, Gone
 from bot.github.payload import sound
 from bot.github.ports import Comment, File, GitHub, Issue, LabelEvent, Permission, Reaction
 from bot.github.records import IssueRef, RepoRef
-from bot.github.redirects import RepoPath
+
+HEADERS = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
+"""https://docs.github.com/rest/about-the-rest-api/api-versions"""
+
+
+def read_retries() -> Retry:
+    """Two more tries for a GET that met a server error or a dropped connection, a moment apart."""
+    return Retry(
+        total=2,
+        status_forcelist=(500, 502, 503, 504),
+        allowed_methods=frozenset({"GET"}),
+        backoff_factor=0.2,
+        respect_retry_after_header=False,
+        raise_on_status=False,
+    )
+
+
+class _Http(HTTPRequestsConnectionClass):
+    def request(self, verb: str, url: str, input: Any, headers: dict[str, str], stream: bool = False) -> None:
+        super().request(verb, url, input, headers | HEADERS, stream)
+
+    def getresponse(self) -> RequestsResponse:
+        return _not_followed(super().getresponse())
+
+
+class _Https(HTTPSRequestsConnectionClass):
+    def request(
+        self,
+        verb: str,
+        url: str,
+        input: str | io.BufferedReader | None,
+        headers: dict[str, str],
+        stream: bool = False,
+    ) -> None:
+        super().request(verb, url, input, headers | HEADERS, stream)
+
+    def getresponse(self) -> RequestsResponse:
+        return _not_followed(super().getresponse())
+
+
+def _not_followed(response: RequestsResponse) -> RequestsResponse:
+    # 308 means what GitHub's 301 does (repeat the same call there), and PyGithub does not follow it.
+    if response.status == 301:
+        response.status = 308
+    return response
+
+
+def install() -> None:
+    """Let every requester of PyGithub made from now on use these connections."""
+    Requester.injectConnectionClasses(_Http, _Https)
+
 
 _FILE_BYTES = 65_536
 _PAGE = 100

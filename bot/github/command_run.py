@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from bot.github.budget import spend
 from bot.github.commands import Command, Malformed, may, parse_command
 from bot.github.config_load import load_config
 from bot.github.errors import Gone
 from bot.github.events import CommandGiven
-from bot.github.fold import Folding, fold_comment, in_force
 from bot.github.ports import Comment, GitHub, Issue, Outcome, Permission, Ports, Reaction
+from bot.github.posting import spend
 from bot.github.records import CommentNote, Correction, IssueRef, PastedResult
+from bot.github.thread import Folding, fold_comment, in_force
 from bot.github.triage_issue import triage_issue
+from knowledge.corrections import merged
 from knowledge.diagnostics import parse_result
 from knowledge.diagnostics.result import FENCE, split_blocks
 from knowledge.errors import InputError
 from knowledge.text.quote import clean
+from knowledge.triage import AxisName
+
+
+def merge(corrections: Iterable[Correction]) -> dict[AxisName, tuple[str, ...]]:
+    """What people set in the end, corrections oldest first."""
+    return merged([correction.labels for correction in corrections])
+
 
 _BY_MAINTAINERS = frozenset({"dismissed", "deleted"})
 """States of the comment that only a maintainer can have brought about, and only one can undo."""
@@ -126,3 +135,27 @@ def _react(github: GitHub, ports: Ports, given: _Given, reaction: Reaction, sile
     except Gone:
         return 0
     return 1
+
+
+def thumbs_down(github: GitHub, ref: IssueRef, note: CommentNote) -> list[str]:
+    """Who marked the live comment of the note with a thumb down, sorted."""
+    if note.comment_id is None or note.state != "live":
+        return []
+    return sorted(login for login, content in github.reactions(ref, note.comment_id) if content == "-1")
+
+
+def fold_if_disliked(github: GitHub, ports: Ports, ref: IssueRef) -> Outcome:
+    """Fold the comment when somebody who may dismiss it has put a thumb down; the caller holds the issue's lock."""
+    note = ports.store.comment_note(ref)
+    down = thumbs_down(github, ref, note) if note is not None else []
+    issue = github.issue(ref)
+    maintainer = next((login for login in down if is_maintainer(github, ref, login)), None)
+    by = maintainer or (issue.author if issue.author in down else None)
+    if by is None:
+        return Outcome("ignored", "no_right" if down else "no_thumb", ref)
+    return fold_comment(github, ports, ref, issue, Folding(by, maintainer is not None, "reaction"))
+
+
+def is_maintainer(github: GitHub, ref: IssueRef, login: str) -> bool:
+    """Whether a user may write to the repository."""
+    return github.permission(ref.repo, login) in {"admin", "write"}

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bot.gate.markdown import pass_markdown
-from bot.github.budget import spend
 from bot.github.errors import Gone, NotAllowed, TryAgain
-from bot.github.marker import own_comments, with_marker
 from bot.github.ports import File, GitHub, Ports
+from bot.github.posting import own_comments, spend, with_marker
 from bot.github.records import ConfigCache, IssueRef, RepoRef
 from bot.github.repo_config import CONFIG_PATH, ConfigError, RepoConfig, parse_config
 from bot.render.comment import render_config_error

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from bot.gate.passed import GateError
-from bot.github.command_run import run_command
-from bot.github.dislike import fold_if_disliked
+from bot.gate.rules import GateError
+from bot.github.command_run import fold_if_disliked, run_command
 from bot.github.errors import Gone, NotAllowed
 from bot.github.events import (
     CommandGiven,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from bot.gate.passed import PassedLabel, PassedMarkdown
+from bot.gate.rules import PassedLabel, PassedMarkdown
 from bot.github.errors import Gone, NotAllowed
 from bot.github.ports import Comment, File, GitHub, Issue, LabelEvent, Permission, Reaction
 from bot.github.records import IssueRef, RepoRef

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
-from bot.gate.passed import PassedLabel, PassedMarkdown
+from bot.gate.rules import PassedLabel, PassedMarkdown
 from bot.github.records import (
     CommentNote,
     ConfigCache,
@@ -26,8 +26,7 @@ from bot.github.records import (
     RepoRef,
     TriageRecord,
 )
-from knowledge.report import Report
-from knowledge.triage import AxisName, Triage
+from bot.ports import Clock, Core
 
 Reaction = Literal["+1", "-1", "eyes", "confused", "rocket"]
 Permission = Literal["admin", "write", "read", "none"]
@@ -275,26 +274,6 @@ class Store(Protocol):
 
     def save_repos(self, installation_id: int, added: list[RepoRef], removed: list[RepoRef]) -> None:
         """Keep which repositories an installation covers."""
-
-
-class Clock(Protocol):
-    """The time, with a zone."""
-
-    def now(self) -> datetime:
-        """Now, UTC."""
-
-
-class Core(Protocol):
-    """The pure core and its vocabulary."""
-
-    def triage(self, report: Report, quick: bool = False) -> Triage:
-        """The triage of one report; `quick`: without waiting for a second reader."""
-
-    def ids(self, axis: AxisName) -> frozenset[str]:
-        """Every id of an axis."""
-
-    def name(self, axis: AxisName, id_: str) -> str:
-        """An id's name in words ("Hang")."""
 
 
 @dataclass(frozen=True, slots=True)

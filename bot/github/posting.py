@@ -9,16 +9,109 @@ Interleavings this excludes, given that jobs of one issue never run side by side
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Literal
+from typing import Literal, Self
 
-from bot.gate.passed import PassedMarkdown
-from bot.github.budget import spend
+import re2
+from itsdangerous import BadData, URLSafeSerializer
+
+from bot.gate.rules import PassedMarkdown
 from bot.github.errors import Gone, TryAgain
-from bot.github.marker import edited_by_person, own_comments
 from bot.github.ports import Comment, GitHub, Ports
 from bot.github.records import CommentNote, Dismissal, IssueRef
+from bot.runtime.generated_secret import generated_secret
+from bot.settings import Settings
+
+Kind = Literal["triage", "config"]
+_MARKER = re2.compile(r"^<!-- distriage v1 kind=(triage|config) input=([0-9a-f]{64}) body=([0-9a-f]{16}) -->")
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """What a marker says."""
+
+    kind: str
+    input_hash: str
+    body_hash: str
+
+
+def with_marker(kind: Kind, input_hash: str, body: str) -> str:
+    """The body with its marker in front."""
+    return f"<!-- distriage v1 kind={kind} input={input_hash} body={_hash(body)} -->\n{body}"
+
+
+def read_marker(text: str) -> Marker | None:
+    """The marker that a text begins with."""
+    found = _MARKER.match(text)
+    return Marker(found.group(1), found.group(2), found.group(3)) if found else None
+
+
+def edited_by_person(text: str) -> bool:
+    """Whether a marked text is no longer what its marker says was written."""
+    marker = read_marker(text)
+    return marker is not None and _hash(text.partition("\n")[2]) != marker.body_hash
+
+
+def own_comments(comments: list[Comment], login: str, kind: Kind) -> list[Comment]:
+    """The comments that are ours by author **and** by marker, oldest first.
+
+    Anybody can copy a marker, and another program may write under the same account: neither alone counts.
+    """
+    mine = [c for c in comments if c.author == login]
+    return [c for c in mine if (m := read_marker(c.body)) is not None and m.kind == kind]
+
+
+def _hash(body: str) -> str:
+    # Blank space aside: GitHub may change line ends and trailing blanks.
+    return hashlib.sha256(" ".join(body.split()).encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def spend(ports: Ports, installation_id: int, count: int) -> None:
+    """Take `count` writes, or `TryAgain` with the seconds until there are so many."""
+    wait = ports.store.take_writes(installation_id, count, ports.clock.now())
+    if wait > 0:
+        raise TryAgain("the installation's write budget is spent", after=wait)
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptLinks:
+    """Makes and reads unguessable addresses; `public_url` is None where no public address is configured."""
+
+    secret: str
+    public_url: str | None
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """By the settings; the secret is that of the maintainers' page."""
+        admin = settings.admin_secret
+        secret = admin.get_secret_value() if admin else generated_secret(settings.data_dir, "admin")
+        configured = "public_url" in settings.model_fields_set
+        return cls(secret, settings.public_url.rstrip("/") if configured else None)
+
+    def link(self, issue: IssueRef) -> str | None:
+        """The address of the script of an issue's newest triage; None without a public address."""
+        if self.public_url is None:
+            return None
+        return f"{self.public_url}/d/{self.token(issue.repo.id, issue.number)}.sh"
+
+    def token(self, repo_id: int, number: int) -> str:
+        """What stands for an issue in an address."""
+        token = self._signer().dumps([repo_id, number])
+        return token if isinstance(token, str) else token.decode()
+
+    def issue(self, token: str) -> tuple[int, int] | None:
+        """The repository's id and the issue's number; None for a token that is not ours."""
+        try:
+            repo_id, number = self._signer().loads(token)
+        except (BadData, ValueError, TypeError):
+            return None
+        return int(repo_id), int(number)
+
+    def _signer(self) -> URLSafeSerializer:
+        return URLSafeSerializer(self.secret, salt="distriage.script")
+
 
 # A rate limit refuses before anything is written; a 5xx or a dropped connection leaves it open.
 _REFUSED = frozenset({403, 429})

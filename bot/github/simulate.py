@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bot.gate.ids import check_ids
 from bot.gate.markdown import pass_markdown
+from bot.gate.rules import check_ids
 from bot.github.commands import Command, parse_command
 from bot.github.decide import leave_alone, what_to_say
 from bot.github.events import CommandGiven, Ignored, IssueText, parse
 from bot.github.labels import wanted_labels
 from bot.github.payload import storable
-from bot.github.ports import Core
 from bot.github.repo_config import RepoConfig, parse_config
 from bot.github.results import readable
+from bot.ports import Core
 from bot.render.comment import render_comment
 from bot.render.view import View
 from knowledge.errors import InputError

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from bot.github.dislike import thumbs_down
+from bot.github.command_run import thumbs_down
 from bot.github.errors import GitHubError
 from bot.github.ports import Delivery, GitHub, Issue, Ports
 from bot.github.records import IssueRef, RepoRef

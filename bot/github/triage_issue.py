@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bot.gate.markdown import pass_markdown
-from bot.gate.passed import GateError, PassedMarkdown
-from bot.github.case import Case, look, same_text
+from bot.gate.rules import GateError, PassedMarkdown
 from bot.github.config_load import load_config, note_errors
 from bot.github.decide import Say, answered_by_maintainer, leave_alone, other_bot_asks, what_to_say
 from bot.github.errors import GitHubError, Gone, TryAgain
-from bot.github.label_writing import write_labels
-from bot.github.labels import LabelPlan, wanted_labels
-from bot.github.marker import with_marker
+from bot.github.labels import LabelPlan, wanted_labels, write_labels
 from bot.github.ports import GitHub, Outcome, OutcomeKind, Ports
-from bot.github.posting import Posted, hold_back, post
+from bot.github.posting import Posted, hold_back, post, with_marker
 from bot.github.records import IssueRef, TriageRecord
+from bot.github.thread import Case, look, same_text
 from bot.render.comment import render_comment
 from bot.render.view import View
 from knowledge.text.quote import clean

@@ -9,8 +9,7 @@ from typing import Any, Literal
 
 from procrastinate import App, JobContext, PsycopgConnector
 
-from bot.db.clean import clean_json, clean_text
-from bot.db.connect import AsyncPool
+from bot.db.connect import AsyncPool, clean_json, clean_text
 from bot.db.deliveries import subject_of
 from bot.jobs.retry import QueueRetry
 from bot.jobs.runner import Runner

@@ -13,7 +13,7 @@ import structlog
 from bot.db.connect import SyncPool
 from bot.db.deliveries import Deliveries, StoredDelivery
 from bot.jobs.retry import MAX_ATTEMPTS, Again, TryLater, backoff, describe, where
-from bot.runtime.triage_pool import CoreDown
+from bot.ports import CoreDown
 
 log = structlog.get_logger(__name__)
 

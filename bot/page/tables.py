@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 
+from bot.db.table import Row, Table
 from bot.github.records import TriageRecord
-from bot.github.store.columns import Row, Table
 from bot.github.store.triages import triage_of
 
 PAGE = 25

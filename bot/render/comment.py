@@ -5,7 +5,7 @@ Whatever is not written here goes through knowledge/text/quote.py; the gate then
 
 from __future__ import annotations
 
-from bot.gate.links import case_link, source_link
+from bot.gate.rules import case_link, source_link
 from bot.render.classified import classified_parts
 from bot.render.findings import finding_folds, finding_links, finding_parts, quoted
 from bot.render.folds import explain_fold, feedback_fold, script_fold

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from bot.gate.links import source_link
+from bot.gate.rules import source_link
 from bot.render.folds import fold
 from knowledge.text.quote import code_block, code_span, prose, shorten
 from knowledge.triage import Finding, QuotedLine

@@ -3,16 +3,97 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from urllib.parse import urlsplit
 
-from bot.reports.pasted import pasted_report
-from bot.reports.raw_input import decode, printable, read_bytes
+import re2
+
 from knowledge.errors import InputError
+from knowledge.evidence.lines import Kind
+from knowledge.evidence.prefixes import split_prefix
+from knowledge.evidence.shape import shape_of
+from knowledge.readback import without_results
 from knowledge.report import Report
+
+MAX_BYTES = 8_000_000
+"""Read of one report; of a longer one the first three quarters of this and its end."""
+_TAIL = MAX_BYTES // 4
+_CONTROL_SHARE = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """What was left out of a long text: `lines` of them after line `after`."""
+
+    after: int
+    lines: int
+    note: str
+
+
+def printable(text: str) -> str:
+    """The text without what a terminal would obey: control characters and escape sequences become U+FFFD."""
+    return "".join(char if char.isprintable() else "\ufffd" for char in text)
+
+
+def read_bytes(path: str) -> tuple[bytes, Gap | None]:
+    """The bytes of a file, or of standard input for "-". Raises InputError when they cannot be read."""
+    try:
+        if path == "-":
+            return _bounded(sys.stdin.buffer)
+        with Path(path).open("rb") as file:
+            return _bounded(file)
+    except IsADirectoryError as error:
+        raise InputError(
+            f"{printable(path)} is a folder.", "Name the files in it, or a .jsonl batch."
+        ) from error
+    except OSError as error:
+        raise InputError(
+            f"{printable(path)} cannot be read: {error.strerror}.", "Check the path; - reads standard input."
+        ) from error
+
+
+def _bounded(file: BinaryIO) -> tuple[bytes, Gap | None]:
+    """The whole file, or its start and its end; what lies between is read to count its lines."""
+    start = file.read(MAX_BYTES + 1)
+    if len(start) <= MAX_BYTES:
+        return start, None
+    head, tail = start[: MAX_BYTES - _TAIL], start[-_TAIL:]
+    size, newlines = len(start), start.count(b"\n")
+    while block := file.read(1 << 20):
+        size += len(block)
+        newlines += block.count(b"\n")
+        tail = (tail + block)[-_TAIL:]
+    after = head.count(b"\n") + 1
+    kept = f"the first {(MAX_BYTES - _TAIL) // 10**6} MB and the last {_TAIL // 10**6} MB"
+    note = f"only {kept} of {size // 10**6} MB were read"
+    # The end begins in the middle of a line, which gets the number that the file gives to it.
+    left_out = newlines - tail.count(b"\n") - after
+    return head + b"\n" + tail, Gap(after, left_out, note)
+
+
+def decode(raw: bytes, name: str) -> tuple[str, list[str]]:
+    """Text, and what had to be replaced in it. Raises InputError for what is no text."""
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return raw.decode("utf-16", "replace"), []
+    if b"\0" in raw[:4096] or _looks_binary(raw):
+        raise InputError(f"{name} is binary, not text.", "Give the log or report as plain text (UTF-8).")
+    try:
+        return raw.decode("utf-8-sig"), []
+    except UnicodeDecodeError:
+        text = raw.decode("utf-8", "replace")
+        broken = text.count("\ufffd")
+        return text, [f"{broken} byte sequences were not UTF-8 and were replaced"]
+
+
+def _looks_binary(raw: bytes) -> bool:
+    sample = raw[:65536]
+    control = sum(sample.count(bytes([code])) for code in range(32) if code not in (7, 8, 9, 10, 12, 13, 27))
+    return len(sample) > 32 and control / len(sample) > _CONTROL_SHARE
+
 
 MAX_BATCH_LINE = 64_000_000
 _BATCHES = (".jsonl", ".ndjson")
@@ -189,3 +270,33 @@ def _split_title(text: str) -> tuple[str, str]:
 
 def _shown(path: str) -> str:
     return "Standard input" if path == "-" else printable(path)
+
+
+LONGEST_TITLE = 300
+FEWEST_WORDS = 4
+_WORDS = re2.compile(r"[A-Za-z]{2,}")
+
+
+def pasted_report(name: str, text: str, notes: tuple[str, ...] = ()) -> Report:
+    """The report of a text, called `name`.
+
+    The line that becomes the title is left empty in the body, so that line numbers stay.
+    """
+    lines = text.split("\n")
+    place = next((number for number, line in enumerate(lines) if line.strip()), 0)
+    title = lines[place].strip()
+    if _is_sentence(title):
+        lines[place] = ""
+        return Report(id=name, title=title, body="\n".join(lines), notes=notes)
+    is_log = "\n```" not in f"\n{without_results(text)}"
+    return Report(id=name, title="", body=text, is_log=is_log, notes=notes)
+
+
+def _is_sentence(line: str) -> bool:
+    """Whether a person wrote the line; one of a form ("GPU: A100") says no more than what it is asked."""
+    words, rank = len(_WORDS.findall(line)), split_prefix(line, in_log=False).rank
+    if len(line) > LONGEST_TITLE or rank is not None or words < FEWEST_WORDS:
+        return False
+    kind = shape_of(line, fenced=False)
+    asks = kind is Kind.ENVIRONMENT and words >= FEWEST_WORDS + 2 and ":" not in line
+    return kind is Kind.PROSE or asks

@@ -12,6 +12,8 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from knowledge.triage import SecondReading
+
 _FAST = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
 _SLOW = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60)
 _KEEP_SECONDS = 5.0
@@ -94,3 +96,41 @@ GAUGES: dict[str, tuple[str, list[str]]] = {
         ["installation", "window"],
     ),
 }
+
+
+_SECONDS = (0.25, 0.5, 1, 2, 3, 5, 8, 12, 16, 20)
+
+
+class LlmMetrics:
+    """Metrics in the registry of the process; docs/llm.md lists them."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._triages = Counter(
+            "distriage_llm_triages",
+            "Triages that asked the LLM, by outcome: used, or why the local answer stood",
+            ["outcome"],
+            registry=registry,
+        )
+        self._tokens = Counter(
+            "distriage_llm_tokens", "Tokens of the LLM, by direction", ["direction"], registry=registry
+        )
+        self._cost = Counter("distriage_llm_cost_dollars", "US dollars for the LLM", registry=registry)
+        self._seconds = Histogram(
+            "distriage_llm_seconds", "Time a triage spent on the LLM", buckets=_SECONDS, registry=registry
+        )
+        self._fabricated = Counter(
+            "distriage_llm_fabricated",
+            "Lines, cases and versions that the LLM made up (dropped)",
+            registry=registry,
+        )
+
+    def observe(self, reading: SecondReading | None) -> None:
+        """Count one triage; None (no LLM) counts nothing."""
+        if reading is None:
+            return
+        self._triages.labels("used" if reading.used else reading.fallback_reason or "unused").inc()
+        self._tokens.labels("in").inc(reading.tokens_in)
+        self._tokens.labels("out").inc(reading.tokens_out)
+        self._cost.inc(reading.cost)
+        self._seconds.observe(reading.seconds)
+        self._fabricated.inc(reading.fabricated)

@@ -11,11 +11,11 @@ from procrastinate import App
 
 from bot.db.connect import AsyncPool, SyncPool, async_pool, sync_pool
 from bot.db.deliveries import Deliveries
-from bot.db.figures import read_figures
 from bot.jobs.queue import Accepted, NewDelivery, accept, lost_jobs, make_queue
 from bot.jobs.retry import backoff
 from bot.jobs.runner import Handler, Runner
 from bot.jobs.worker import Chore, WorkerOptions, run_worker
+from bot.runtime.figures import read_figures
 from bot.runtime.metrics import DatabaseCollector, Metrics
 from bot.runtime.triage_pool import CoreState
 from bot.settings import Settings

@@ -9,9 +9,10 @@ from contextlib import ExitStack
 
 import structlog
 
-from bot.runtime.llm_metrics import LlmMetrics
+from bot.ports import CoreFailed
 from bot.runtime.llm_setup import llm_config, measurement, open_second_reader, why_silent
-from bot.runtime.triage_pool import CanTriage, CoreFailed, TriagePool
+from bot.runtime.metrics import LlmMetrics
+from bot.runtime.triage_pool import CanTriage, TriagePool
 from bot.settings import Settings, load_settings
 from knowledge.report import Report
 from knowledge.triage import SecondReading, Triage

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any, Literal, Protocol
 
-from knowledge.errors import DistriageError
+from bot.ports import CoreDown, CoreFailed
 from knowledge.report import Report
 from knowledge.triage import Triage
 
@@ -37,14 +37,6 @@ _PASSED_ON = frozenset(
     {"PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", "VIRTUAL_ENV", "LD_LIBRARY_PATH"}
     | {"DISTRIAGE_DATA_DIR", "DISTRIAGE_MODEL_DIR", "DISTRIAGE_LOG_LEVEL"}
 )
-
-
-class CoreFailed(DistriageError):
-    """The core raised, crashed or hung over a report; says where, without text of the report."""
-
-
-class CoreDown(CoreFailed):
-    """The process did not load the core, or was ended before it had: no fault of the report's."""
 
 
 CoreState = Literal["loading", "ready", "failed"]

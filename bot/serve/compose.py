@@ -15,20 +15,21 @@ from bot.github.app import App
 from bot.github.errors import GitHubError, Outage, TryAgain
 from bot.github.handler import process
 from bot.github.intake import new_delivery
-from bot.github.ports import Clock, Core, Delivery, GitHubApp, Ports
-from bot.github.script_links import ScriptLinks
+from bot.github.ports import Delivery, GitHubApp, Ports
+from bot.github.posting import ScriptLinks
+from bot.github.script_route import script_router
 from bot.github.store.postgres import PostgresStore
-from bot.http.script_route import script_router
 from bot.jobs.retry import TryLater
 from bot.jobs.runner import Ended, Handler
 from bot.page.routes import page_router
 from bot.page.sign_in import SignIn
+from bot.ports import Clock, Core, CoreFailed
 from bot.runtime.clock import SystemClock
 from bot.runtime.core import NamedCore
-from bot.runtime.llm_metrics import LlmMetrics
+from bot.runtime.metrics import LlmMetrics
 from bot.runtime.resources import Service, Work
 from bot.runtime.second_reader_pool import TwoReaders, with_second_reader
-from bot.runtime.triage_pool import CanTriage, CoreFailed, TriagePool
+from bot.runtime.triage_pool import CanTriage, TriagePool
 from bot.settings import Settings
 from bot.slack.api import SlackApi
 from bot.slack.handler import slack_handler
@@ -37,8 +38,7 @@ from bot.slack.ledger import Ledger
 from bot.slack.ports import SlackPorts, Tokens
 from bot.slack.router import SlackWeb, slack_router
 from bot.slack.store import SlackStore
-from bot.slack.tokens import InstalledTokens, OAuthClient, OneToken
-from bot.slack.vault import Vault
+from bot.slack.tokens import InstalledTokens, OneToken, Vault, oauth_client
 from knowledge.report import Report
 from knowledge.taxonomy import load_taxonomy
 from knowledge.triage import Triage
@@ -160,15 +160,6 @@ def slack_routers(service: Service, ports: SlackPorts) -> list[APIRouter]:
     routers = [slack_router(web)]
     client = oauth_client(settings)
     return [*routers, install_router(client, ports)] if client else routers
-
-
-def oauth_client(settings: Settings) -> OAuthClient | None:
-    """The client that workspaces install the app with, where the settings have one."""
-    if settings.slack_client_id is None or settings.slack_client_secret is None:
-        return None
-    return OAuthClient(
-        settings.slack_client_id, settings.slack_client_secret.get_secret_value(), settings.public_url
-    )
 
 
 def all_work(service: Service) -> Work:

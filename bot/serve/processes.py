@@ -13,12 +13,12 @@ import structlog
 import uvicorn
 
 from bot.db.connect import migrated_database
-from bot.http.app import make_app
-from bot.http.connections import Connection, backlog
+from bot.http.body import Connection, backlog
 from bot.jobs.worker import WorkerOptions
 from bot.runtime.resources import Service, Work, open_service, work
 from bot.runtime.worker_supervisor import WorkerProcess
 from bot.serve.compose import surfaces
+from bot.serve.web_app import make_app
 from bot.settings import Settings, unknown_variables
 
 log = structlog.get_logger(__name__)

@@ -5,23 +5,79 @@ Whatever is not ours goes through bot/gate/mrkdwn.py; bot/gate/slack.py then che
 
 from __future__ import annotations
 
-from slack_sdk.models.blocks import (
-    ActionsBlock,
-    Block,
-    ButtonElement,
-    ContextBlock,
-    PlainTextObject,
-)
+from slack_sdk.models.blocks import ActionsBlock, Block, ButtonElement, ContextBlock, PlainTextObject
 
 from bot.gate.mrkdwn import code, code_block, prose
 from bot.gate.slack import TEXT_CHARS, PassedMessage, pass_message
-from bot.render.wording import DIAGNOSTICS, NARROW_DOWN
-from bot.slack.extras import cases, extras
-from bot.slack.fixes import fixes
-from bot.slack.headline import headline, notice, other_kind
-from bot.slack.view import Links, View, mrkdwn, section
+from bot.render.wording import DIAGNOSTICS, NARROW_DOWN, SIMILAR, TRIED
+from bot.slack.headline import Links, View, headline, mrkdwn, notice, other_kind, section
 from knowledge.text.quote import clean, shorten
-from knowledge.triage import QuotedLine
+from knowledge.triage import AXES, FixAdvice, QuotedLine
+
+SHOWN = 3
+
+
+def fixes(view: View, links: Links) -> list[Block]:
+    """The most probable fixes, with how many labelled cases stand behind each and links to near ones."""
+    found = [f for f in view.triage.advice.fixes if f.support.count and f.id != "framework_version"][:SHOWN]
+    if not found:
+        return []
+    told = len(found) if view.extras else 1
+    parts = [_fix(place, fix, view, links, whole=place <= told) for place, fix in enumerate(found, 1)]
+    return [section([f"*{TRIED}*", *parts[0]]), *map(section, parts[1:])]
+
+
+def _fix(place: int, fix: FixAdvice, view: View, links: Links, *, whole: bool) -> list[str]:
+    count, of = fix.support.count, fix.support.of
+    behind = f"{count or 'none'} of {of} {prose(fix.support.scope, 100)}"
+    lines = [f"{place}. *{prose(fix.name, 80)}* — {behind}"]
+    if whole:
+        lines.append(f"   {prose(fix.text, 350)}")
+    near = [n for n in view.triage.neighbours if fix.id in n.labels.fix][:2]
+    if near:
+        cases = "A near case" if len(near) == 1 else "Near cases"
+        lines.append(f"   {cases} that it resolved: {', '.join(links(n.url, n.id) for n in near)}")
+    return lines
+
+
+_CASES = 5
+
+
+def extras(view: View, links: Links) -> list[Block]:
+    """The folded part; blocks that have nothing to say are left out."""
+    found = view.triage.evidence
+    blocks = cases(view, links)
+    blocks.append(section(["*How sure, axis by axis*", *(_axis(view, name) for name in AXES)]))
+    if found.signatures:
+        known = [f"• {code(s.id, 60)}: {prose(s.meaning, 150)}" for s in found.signatures[:6]]
+        blocks.append(section(["*Known errors in the text*", *known]))
+    told = [f"{code(name, 30)} {code(version, 40)}" for name, version in list(found.versions.items())[:12]]
+    if found.launcher:
+        told.append(f"launcher {code(found.launcher, 40)}")
+    if found.world_size is not None:
+        told.append(f"world size {found.world_size}")
+    if told:
+        blocks.append(section([f"*Read from the text*: {', '.join(told)}"]))
+    return blocks
+
+
+def cases(view: View, links: Links) -> list[Block]:
+    """The nearest labelled cases, with links."""
+    lines = []
+    for case in view.triage.neighbours[:_CASES]:
+        line = f"• {links(case.url, case.id)} — {code(case.title, 100)}"
+        lines.append(line + (f". Resolved by: {prose(case.resolution, 120)}" if case.resolution else ""))
+    return [section([f"*{SIMILAR}*", *lines])] if lines else []
+
+
+def _axis(view: View, name: str) -> str:
+    axis = getattr(view.triage, name)
+    ranking = ", ".join(f"{code(r.id, 50)} {round(100 * r.p)} %" for r in axis.ranking[:4])
+    line = f"• {name}: {ranking or '—'}"
+    if axis.answer_set:
+        line += f"; answer set: {', '.join(code(i, 50) for i in axis.answer_set[:8])}"
+    return line
+
 
 MORE, SCRIPT, WRONG, SHARE = "dt_more", "dt_script", "dt_wrong", "dt_share"
 EVIDENCE_LINES = 6

@@ -9,12 +9,9 @@ import structlog
 from bot.jobs.runner import Ended
 from bot.slack import words
 from bot.slack.answer import render
-from bot.slack.errors import Refused
+from bot.slack.messages import Sender, view_of
 from bot.slack.ports import SlackPorts
-from bot.slack.records import SlackTriage
-from bot.slack.sending import Sender
-from bot.slack.showing import view_of
-from bot.slack.task import Task
+from bot.slack.records import Refused, SlackTriage, Task
 
 log = structlog.get_logger(__name__)
 

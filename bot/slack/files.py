@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bot.slack.download import Downloaded
-from bot.slack.errors import Refused
+from bot.slack.api import Downloaded
 from bot.slack.incoming_text import storable
 from bot.slack.ports import SlackPorts
-from bot.slack.task import Task
+from bot.slack.records import Refused, Task
 
 EACH_END = 1_000_000
 """Bytes kept of either end of a file that is longer than both together."""

@@ -8,20 +8,17 @@ from datetime import UTC, datetime
 import structlog
 
 from bot.db.deliveries import StoredDelivery
-from bot.gate.passed import GateError
+from bot.gate.rules import GateError
 from bot.jobs.retry import MAX_ATTEMPTS
 from bot.jobs.runner import Ended, Handler
-from bot.runtime.triage_pool import CoreFailed
+from bot.ports import CoreFailed
 from bot.slack import words
 from bot.slack.answer import render
 from bot.slack.asking import ask
 from bot.slack.buttons import more, script, share
-from bot.slack.errors import Refused
+from bot.slack.messages import Sender, update_shared, view_of
 from bot.slack.ports import SlackPorts
-from bot.slack.records import SlackCorrection
-from bot.slack.sending import Sender
-from bot.slack.showing import update_shared, view_of
-from bot.slack.task import Kind, Task
+from bot.slack.records import Kind, Refused, SlackCorrection, Task
 
 log = structlog.get_logger(__name__)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import re2
 
-from bot.db.clean import clean_text
+from bot.db.connect import clean_text
 from knowledge.redaction import redact
 
 _BRACKET = re2.compile(r"<((?:[@#!][A-Za-z]|(?i:https?|mailto|tel):)[^<>|\n]*)(?:\|([^<>\n]*))?>")

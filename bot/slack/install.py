@@ -17,9 +17,8 @@ from fastapi.responses import PlainTextResponse, RedirectResponse, Response
 from itsdangerous import BadData, URLSafeTimedSerializer
 
 from bot.jobs.retry import TryLater
-from bot.slack.errors import SlackError
 from bot.slack.ports import SlackPorts
-from bot.slack.records import Installation
+from bot.slack.records import Installation, SlackError
 from bot.slack.tokens import OAuthClient, expiry
 
 log = structlog.get_logger(__name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from bot.github.store.columns import Table
+from bot.db.table import Table
 
 MINUTE = timedelta(minutes=1)
 REPLY_USES = 5

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from bot.github.ports import Clock, Core
+from bot.ports import Clock, Core
 from bot.slack.api import SlackApi
 from bot.slack.ledger import Ledger
 from bot.slack.store import SlackStore
-from bot.slack.vault import Vault
+from bot.slack.tokens import Vault
 
 
 class Tokens(Protocol):

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
+from pydantic import BaseModel, ConfigDict
+
+from knowledge.errors import DistriageError
 from knowledge.triage import AxisName, Triage
 
 
@@ -56,3 +60,63 @@ class SlackCorrection:
     labels: dict[AxisName, tuple[str, ...]]
     body: str
     at: datetime
+
+
+Kind = Literal["triage", "result", "more", "script", "share", "correct", "uninstall", "revoked"]
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Reply(_Value):
+    """A response URL (sealed), and when Slack issued it, in Unix seconds."""
+
+    sealed: str
+    issued: float
+
+
+class Task(_Value):
+    """One piece of work; which fields are set depends on `kind`."""
+
+    kind: Kind
+    workspace: str
+    """The team's id, or the enterprise's for an app installed in a whole organisation."""
+    user: str = ""
+    channel: str = ""
+    at: float
+    """When Slack says that it happened, in Unix seconds."""
+    reply: Reply | None = None
+    text: str = ""
+    files: tuple[str, ...] = ()
+    files_shown: bool = False
+    """True when Slack itself attached the files to what the person sees or sent; False for a mere link."""
+    triage: str | None = None
+    """The triage that a button stands under."""
+    thread: str | None = None
+    """The message that a thread hangs on."""
+    labels: dict[AxisName, tuple[str, ...]] = {}
+
+
+class SlackError(DistriageError):
+    """A call to Slack that did not do what it was for."""
+
+
+class Unreachable(SlackError):
+    """Nothing has reached Slack, so the same call may be made again."""
+
+
+class Unsure(SlackError):
+    """The call went out and its answer was lost."""
+
+
+class Gone(SlackError):
+    """A response URL that has expired (30 minutes) or is used up (five messages)."""
+
+
+class Refused(SlackError):
+    """Slack answered with an error."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(f"Slack refuses: {code}")
+        self.code = code

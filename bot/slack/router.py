@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import hmac
+import json
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl
 
 import psycopg
 import structlog
@@ -13,17 +18,72 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 from starlette.background import BackgroundTask
 
-from bot.http.body import Malformed, TooLarge, read_body
+from bot.db.connect import clean_json, clean_text
+from bot.http.body import Malformed, TooLarge, json_object, read_body
 from bot.jobs.queue import Accepted, NewDelivery
 from bot.runtime.metrics import Metrics
 from bot.slack import words
-from bot.slack.bodies import decide_command, decide_event, decide_interaction
-from bot.slack.decisions import Answer, Decision, Open, Queue, Seal, say
-from bot.slack.inbound import Unreadable
-from bot.slack.interactions import errors
-from bot.slack.opening import open_modal, say_now
+from bot.slack.inbound import Unreadable, command, event
+from bot.slack.interactions import Answer, Decision, Open, Queue, Seal, errors, interaction, say
+from bot.slack.modals import open_modal, say_now
 from bot.slack.ports import SlackPorts
-from bot.slack.signature import signed
+
+WINDOW = 300
+"""Seconds that the sender's clock may differ from ours, either way."""
+
+_LONGEST_TIMESTAMP = 12
+
+
+def signed(body: bytes, timestamp: bytes | None, signature: bytes | None, secret: bytes, now: float) -> bool:
+    """Whether the secret made the signature for this body at this time, `now` in Unix seconds.
+
+    Whatever the headers hold (None: absent), the answer is False and never an error.
+    """
+    if timestamp is None or signature is None or not secret:
+        return False
+    # bytes.isdigit knows only ASCII digits: no sign, blank or underscore, which int() would let through.
+    if not timestamp.isdigit() or len(timestamp) > _LONGEST_TIMESTAMP:
+        return False
+    made = hmac.new(secret, b"v0:" + timestamp + b":" + body, hashlib.sha256).hexdigest()
+    fits = hmac.compare_digest(b"v0=" + made.encode(), signature)
+    return fits and abs(now - int(timestamp)) <= WINDOW
+
+
+_FIELDS = 100
+
+
+def decide_command(body: bytes, seal: Seal, now: float) -> Decision:
+    """What a slash command asks for. Raises `Unreadable`."""
+    return command(_form(body), seal, now)
+
+
+def decide_interaction(body: bytes, seal: Seal, now: float) -> Decision:
+    """What an interaction asks for; its JSON is in the form's field "payload". Raises `Unreadable`."""
+    try:
+        payload: Any = clean_json(json.loads(_form(body).get("payload", ""))).obj
+    except (ValueError, RecursionError) as error:
+        raise Unreadable from error
+    if not isinstance(payload, dict):
+        raise Unreadable
+    return interaction(payload, seal, now)
+
+
+def decide_event(body: bytes, seal: Seal, now: float) -> Decision:
+    """What an event asks for. Raises `Unreadable` and `Malformed`."""
+    try:
+        payload: dict[str, Any] = clean_json(json_object(body, "application/json")).obj
+    except RecursionError as error:
+        raise Unreadable from error
+    return event(payload, now)
+
+
+def _form(body: bytes) -> dict[str, str]:
+    try:
+        fields = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_FIELDS)
+    except ValueError as error:
+        raise Unreadable from error
+    return {name: clean_text(value) for name, value in fields}
+
 
 log = structlog.get_logger(__name__)
 

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
-from bot.db.clean import clean_json, clean_text
-from bot.github.store.columns import Table
+from bot.db.connect import clean_json, clean_text
+from bot.db.table import Table
 from bot.slack.records import Installation, SlackCorrection, SlackTriage
 from knowledge.triage import Triage
 

@@ -1,9 +1,8 @@
 """The corpus of labelled cases."""
 
 from knowledge.cases.case import Case
-from knowledge.cases.corpus import check_cases, load_cases, shipped_files
-from knowledge.cases.reading import Problem, Reading, read_cases, sound_cases
-from knowledge.cases.stats import CorpusStats, stats
+from knowledge.cases.corpus import CorpusStats, check_cases, load_cases, shipped_files, stats
+from knowledge.cases.file import Problem, Reading, read_cases, sound_cases
 
 __all__ = [
     "Case",

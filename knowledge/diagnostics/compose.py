@@ -10,9 +10,8 @@ from functools import cache
 from knowledge.diagnostics.assemble import assemble, closure, length
 from knowledge.diagnostics.catalogue import by_id, catalogue
 from knowledge.diagnostics.choose import LEAST_BITS, Budget, choose
-from knowledge.diagnostics.collectors import COLLECTORS
 from knowledge.diagnostics.model import opened
-from knowledge.diagnostics.probe import Probe
+from knowledge.diagnostics.probe import COLLECTORS, Probe
 from knowledge.diagnostics.worth import worth
 
 ANY_REPORT = "0" * 12

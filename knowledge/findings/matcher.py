@@ -19,7 +19,7 @@ from knowledge.evidence import Reading
 from knowledge.findings.failure import Failure
 from knowledge.findings.pairs import NAMES, Catalogue
 from knowledge.findings.profiles import Profiles
-from knowledge.judging.hashing import Floats
+from knowledge.judging.features import Floats
 
 Array = npt.NDArray[np.float64]
 SHIPPED = Path(__file__).parent / "matcher.npz"

@@ -15,9 +15,9 @@ from knowledge.evidence import Reading
 from knowledge.evidence.lines import Kind
 from knowledge.findings.failure import Failure
 from knowledge.findings.profiles import Profiles
-from knowledge.judging.hashing import Floats
+from knowledge.judging.features import Floats
 from knowledge.judging.retrieve import query_text
-from knowledge.signatures.line_filter import LineFilter
+from knowledge.signatures.table import LineFilter
 
 Array = npt.NDArray[np.float64]
 

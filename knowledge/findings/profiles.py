@@ -13,8 +13,7 @@ from embeddings.lexical import LexicalIndex
 from knowledge.evidence import read_report
 from knowledge.findings.failure import Failure
 from knowledge.findings.source import Example
-from knowledge.judging.features import embed
-from knowledge.judging.hashing import Floats
+from knowledge.judging.features import Floats, embed
 from knowledge.judging.retrieve import query_text
 from knowledge.report import Report
 from knowledge.signatures import SignatureTable

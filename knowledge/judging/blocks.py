@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from knowledge.judging.features import CUE_BUCKETS, WORD_BUCKETS, Features
-from knowledge.judging.form import BUCKETS as FORM_BUCKETS
-from knowledge.judging.hashing import Floats, Sparse
+from knowledge.judging.features import BUCKETS as FORM_BUCKETS
+from knowledge.judging.features import CUE_BUCKETS, WORD_BUCKETS, Features, Floats, Sparse
 
 FORM = ("title", "text", "lines")
 LINEAR_BLOCKS = ("cues", *FORM)

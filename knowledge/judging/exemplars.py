@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from knowledge.judging.blocks import SPARSE, Weighting
-from knowledge.judging.features import Features
-from knowledge.judging.hashing import Floats, Sparse
+from knowledge.judging.features import Features, Floats, Sparse
 
 COMPARED = ("words", "cues")
 SHARPNESS = 1.5

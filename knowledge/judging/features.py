@@ -2,17 +2,99 @@
 
 from __future__ import annotations
 
+import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, islice
+from itertools import combinations, islice, pairwise
+
+import numpy as np
+import numpy.typing as npt
+import re2
 
 from embeddings.encoder import Encoder
+from embeddings.tokens import tokens
 from knowledge.evidence import Reading
 from knowledge.evidence.lines import Kind
-from knowledge.judging import form
 from knowledge.judging.cues import find_cues
-from knowledge.judging.hashing import Floats, Sparse, hashed, ngram_weights
+from knowledge.report import Report
+
+BUCKETS = 1 << 15
+_WORD = re2.compile(r"[a-z]+|\?")
+
+
+class _WordsOnly(dict[int, str]):
+    """For str.translate: lower-case letters, digits and ends of lines stay, all else becomes a space."""
+
+    def __missing__(self, code: int) -> str:
+        kept = code == 10 or 48 <= code <= 57 or 97 <= code <= 122
+        self[code] = chr(code) if kept else " "
+        return self[code]
+
+
+_WORDS_ONLY = _WordsOnly()
+
+
+def title_block(report: Report) -> Sparse:
+    """Words and pairs of words of the title, small words and question marks included, with its start and end."""
+    words = ["^", *_WORD.findall(report.title.lower()), "$"]
+    weights = {f"{first} {second}": 0.8 for first, second in pairwise(words)}
+    return _with_repository(weights | dict.fromkeys(words, 1.0), report)
+
+
+def text_block(report: Report) -> Sparse:
+    """Words and pairs of words of title and body, the template's included."""
+    return _with_repository(ngram_weights([(1.5, report.title), (1.0, report.body[:4000])]), report)
+
+
+def lines_block(report: Report) -> Sparse:
+    """Whole lines: a filled template is told by its headings."""
+    words = report.body.lower().translate(_WORDS_ONLY)
+    lines = (" ".join(line.split())[:60] for line in words.split("\n"))
+    return _with_repository({line: 1.0 for line in lines if len(line) > 3}, report)
+
+
+def _with_repository(weights: dict[str, float], report: Report) -> Sparse:
+    repository = report.id.rpartition("#")[0].lower()
+    if "/" in repository:
+        weights |= {f"{repository}|{name}": weight for name, weight in weights.items()}
+    return hashed(weights, BUCKETS)
+
+
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Sparse:
+    """Weights of hashed features: `index` int32 (k,) ascending, `weight` float32 (k,)."""
+
+    index: npt.NDArray[np.int32]
+    weight: Floats
+
+
+def hashed(weights: Mapping[str, float], buckets: int) -> Sparse:
+    """Hash the names; where two meet in one bucket the larger weight stands."""
+    packed: dict[int, float] = {}
+    for name, weight in weights.items():
+        # CRC-32 rather than hash(): the same in every process and on every machine.
+        bucket = zlib.crc32(name.encode("utf-8", "surrogatepass")) % buckets
+        packed[bucket] = max(packed.get(bucket, 0.0), weight)
+    index = np.fromiter(sorted(packed), np.int32, len(packed))
+    return Sparse(index, np.fromiter((packed[i] for i in index.tolist()), np.float32, len(packed)))
+
+
+def ngram_weights(parts: Iterable[tuple[float, str]]) -> dict[str, float]:
+    """Words and pairs of neighbouring words; a feature has the largest weight of the parts it stands in."""
+    weights: dict[str, float] = {}
+    for weight, text in parts:
+        words = tokens(text)
+        for word in set(words):
+            weights[word] = max(weights.get(word, 0.0), weight)
+        for pair in set(pairwise(words)):
+            name = " ".join(pair)
+            weights[name] = max(weights.get(name, 0.0), 0.7 * weight)
+    return weights
+
 
 WORD_BUCKETS = 1 << 15
 CUE_BUCKETS = 1 << 13
@@ -33,7 +115,7 @@ class Features:
     title: Sparse
     text: Sparse
     lines: Sparse
-    """These three: the post as it stands (knowledge/judging/form.py), for the type and whether it is distributed."""
+    """These three: the post as it stands, for the type and whether it is distributed."""
     vectors: Floats
     """Float32 (2 x dims): title with prose; title with decisive lines. Each half has unit length."""
 
@@ -70,9 +152,9 @@ def featurise(readings: Sequence[Reading], encoder: Encoder) -> list[Features]:
         Features(
             _words(reading),
             cue_block(reading),
-            form.title_block(reading.report),
-            form.text_block(reading.report),
-            form.lines_block(reading.report),
+            title_block(reading.report),
+            text_block(reading.report),
+            lines_block(reading.report),
             pair,
         )
         for reading, pair in zip(readings, embed(readings, encoder), strict=True)

@@ -13,8 +13,7 @@ from knowledge.judging.axes import COUPLED, Judged, axis_ids, labels_of
 from knowledge.judging.blocks import Weighting
 from knowledge.judging.calibrate import Calibration, answer_set_size, combine
 from knowledge.judging.exemplars import Exemplars
-from knowledge.judging.features import Features
-from knowledge.judging.hashing import Floats
+from knowledge.judging.features import Features, Floats
 from knowledge.judging.tuned import TunedHeads
 from knowledge.taxonomy import Taxonomy, load_taxonomy
 from knowledge.triage import CaseLabels

@@ -13,8 +13,7 @@ from knowledge.judging.axes import COUPLED, JUDGED, Judged, axis_ids
 from knowledge.judging.blocks import SPARSE, Weighting, gram_of
 from knowledge.judging.calibrate import Calibration, combine, fit_mass, fit_threshold, fit_weights
 from knowledge.judging.exemplars import COMPARED, Exemplars, likeness
-from knowledge.judging.features import Features
-from knowledge.judging.hashing import Floats
+from knowledge.judging.features import Features, Floats
 from knowledge.judging.judge import AxisHead, Judge, sources
 from knowledge.judging.ridge import Matrix, RidgeFit, fit_ridge, invert
 from knowledge.judging.tuned import TunedHeads

@@ -11,8 +11,7 @@ from embeddings.fusion import fuse
 from embeddings.index import VectorIndex
 from embeddings.lexical import LexicalIndex
 from knowledge.evidence import Reading
-from knowledge.judging.features import Features
-from knowledge.judging.hashing import Floats
+from knowledge.judging.features import Features, Floats
 
 DEPTH = 40
 """Hits taken from each index before they are fused."""

@@ -20,10 +20,8 @@ import numpy as np
 from knowledge.errors import ModelError
 from knowledge.evidence import Reading
 from knowledge.evidence.framework_found import framework_of
-from knowledge.judging.arrays import write_arrays
 from knowledge.judging.blocks import SPARSE, Weighting
-from knowledge.judging.features import Features, cue_block
-from knowledge.judging.hashing import Floats
+from knowledge.judging.features import Features, Floats, cue_block
 from knowledge.judging.legible import (
     has_log,
     is_bare_log,
@@ -31,6 +29,7 @@ from knowledge.judging.legible import (
     names_our_machinery,
     says_too_little,
 )
+from knowledge.judging.store import write_arrays
 from knowledge.triage import Scope
 
 FORMAT = 1

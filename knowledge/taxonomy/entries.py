@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+import re2
+
+from knowledge.errors import DataError
+
 Provenance = Literal["P", "S", "Q", "2nd", "ours"]
 """P: stated in study 1's paper; S: computed from its sheet; Q: abstract or page text of a paper;
 2nd: second-hand, unverified; ours: decided in this project."""
@@ -96,3 +100,20 @@ class OpenSlot:
     source: str
     note: str
     facts: tuple[Fact, ...]
+
+
+_GITHUB = re2.compile(r"^https://github\.com/([\w.-]+/[\w.-]+)/(?:issues|pull|discussions)/(\d+)/?$")
+_STACKOVERFLOW = re2.compile(r"^https://stackoverflow\.com/questions/(\d+)(?:/.*)?$")
+
+
+def case_id(url: str) -> str:
+    """ "https://github.com/o/r/issues/7" -> "o/r#7"; a Stack Overflow question -> "stackoverflow#7".
+
+    DataError when it is neither.
+    """
+    github, question = _GITHUB.match(url), _STACKOVERFLOW.match(url)
+    if github:
+        return f"{github.group(1)}#{github.group(2)}"
+    if question:
+        return f"stackoverflow#{question.group(1)}"
+    raise DataError(f"{url!r} is no link of an issue or question.", "Write the link as the browser shows it.")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from knowledge.errors import DataError
 from knowledge.taxonomy import spelling
-from knowledge.taxonomy.links import case_id
+from knowledge.taxonomy.entries import case_id
 from knowledge.taxonomy.loader import load_taxonomy
 from knowledge.taxonomy.sheet import SheetRow, read_sheets
 

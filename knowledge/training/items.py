@@ -18,8 +18,7 @@ from knowledge.judging.learner import TrainingItem
 from knowledge.judging.retrieve import CaseIndex, query_text
 from knowledge.signatures import SignatureTable
 from knowledge.taxonomy import Taxonomy
-from knowledge.training.records import TrainingRecord
-from knowledge.training.soft_labels import target
+from knowledge.training.records import TrainingRecord, target
 
 KEPT_OF_COMPOSED = 6
 """One composed distributed fault in this many teaches the type and whether a fault is distributed: nearly all composed

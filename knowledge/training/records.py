@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,54 @@ from pydantic import ValidationError
 from knowledge.cases import Case, load_cases
 from knowledge.errors import DataError
 from knowledge.issues import issue_of
+from knowledge.judging.axes import Judged, labels_of
 from knowledge.report import Report
+from knowledge.taxonomy import load_taxonomy
 from knowledge.triage import CaseLabels
+
+SOFT_LABELS = Path(__file__).parent / "soft_labels.jsonl"
+"""One line a text: {"id", "symptom": {id: probability}, "cause": {...}, "fix": {...}}."""
+SHARE = 0.5
+"""Of the second reader in what is learned; the other half is the label's."""
+
+Target = Mapping[str, float]
+
+
+def target(record: TrainingRecord, axis: Judged) -> Target:
+    """What is to be learned on an axis: id to probability, summing to 1; empty when nothing is known."""
+    right = labels_of(record.labels, axis)
+    hard = {id: 1 / len(right) for id in right}
+    soft = _soft(record, axis)
+    if not soft or not hard:
+        return hard or soft
+    return {
+        id: (1 - SHARE) * hard.get(id, 0.0) + SHARE * soft.get(id, 0.0)
+        for id in dict.fromkeys([*hard, *soft])
+    }
+
+
+def _soft(record: TrainingRecord, axis: Judged) -> Target:
+    told = _all().get(record.report.id, {}) if not record.calibrates and record.labels.type == "fault" else {}
+    if axis != "stage":
+        return told.get(axis, {})
+    stages: defaultdict[str, float] = defaultdict(float)
+    for symptom, share in told.get("symptom", {}).items():
+        stages[load_taxonomy().stage_of(symptom)] += share
+    return stages
+
+
+@cache
+def _all() -> Mapping[str, Mapping[str, Target]]:
+    """Shares of each axis sum to 1, whatever rounding left."""
+    return {
+        row["id"]: {
+            axis: {id: share / sum(of.values()) for id, share in of.items()}
+            for axis, of in row.items()
+            if axis != "id" and of
+        }
+        for row in read_jsonl(SOFT_LABELS)
+    }
+
 
 COMPOSED = Path(__file__).parent / "composed.jsonl"
 COMPOSED_MORE = Path(__file__).parent / "composed_more.jsonl"

@@ -13,8 +13,7 @@ import numpy.typing as npt
 from knowledge.cases import load_cases
 from knowledge.issues import issue_of
 from knowledge.judging.blocks import Weighting, gram_of
-from knowledge.judging.features import Features
-from knowledge.judging.hashing import Floats
+from knowledge.judging.features import Features, Floats
 from knowledge.judging.learner import primal_weights
 from knowledge.judging.legible import has_log, says_too_little, without_foreign_prose
 from knowledge.judging.ridge import RidgeFit, fit_ridge, invert

@@ -24,18 +24,17 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from embeddings.adapter import SHIPPED_ADAPTER
 from embeddings.model_files import shipped_model_dir
-from embeddings.wordpieces import WordPieces
+from embeddings.tokens import WordPieces
 from knowledge.evidence import Reading, read_report
-from knowledge.judging.arrays import write_arrays
 from knowledge.judging.axes import Judged, axis_ids
 from knowledge.judging.features import views
+from knowledge.judging.store import write_arrays
 from knowledge.judging.tuned import SHIPPED_HEADS, save_heads
 from knowledge.signatures import SignatureTable
 from knowledge.taxonomy import load_taxonomy
 from knowledge.training.leakage import Learned, fingerprints
 from knowledge.training.low_rank import TunedEncoder
-from knowledge.training.records import TrainingRecord, tuning_records
-from knowledge.training.soft_labels import target
+from knowledge.training.records import TrainingRecord, target, tuning_records
 
 LOSS: Mapping[Judged, float] = {
     "type": 0.3,

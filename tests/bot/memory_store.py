@@ -6,7 +6,7 @@ import threading
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from bot.github.ports import Clock, Store
+from bot.github.ports import Store
 from bot.github.records import (
     CommentNote,
     ConfigCache,
@@ -20,6 +20,7 @@ from bot.github.records import (
     RepoRef,
     TriageRecord,
 )
+from bot.ports import Clock
 
 Key = tuple[int, int]
 

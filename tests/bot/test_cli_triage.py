@@ -14,7 +14,7 @@ import pytest
 
 from knowledge.diagnostics.compose import LARGEST
 from knowledge.engine import Knowledge
-from knowledge.triage_schema import schema_text
+from knowledge.triage import schema_text
 from tests.conftest import CACHE
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.reports import raw_input
+from bot.reports import files as raw_input
 from bot.reports.files import is_batch, read_batch, read_input, read_together
 from knowledge.errors import InputError
 from knowledge.evidence import read_report

@@ -11,7 +11,7 @@ from bot.render.markdown import markdown_of
 from bot.render.view import View
 from bot.render.wording import OUT_OF_SCOPE, UNCLEAR
 from bot.slack.answer import render
-from bot.slack.view import View as SlackView
+from bot.slack.headline import View as SlackView
 from knowledge.corrections import correct
 from knowledge.taxonomy import load_taxonomy
 from knowledge.triage import Advice, Scope

@@ -12,10 +12,10 @@ import uvicorn
 from pydantic import SecretStr
 
 from bot.github.store.postgres import PostgresStore
-from bot.http.app import make_app
 from bot.page.sign_in import SignIn
 from bot.runtime.resources import open_service
 from bot.serve.compose import surfaces
+from bot.serve.web_app import make_app
 from bot.settings import Settings
 from tests.bot.service.test_page import NASTY, issue, record
 from tests.browser.chromium import Page

@@ -5,7 +5,7 @@ import pytest
 
 from embeddings.encoder import OnnxEncoder
 from embeddings.model_files import ModelFiles
-from embeddings.wordpieces import WordPieces
+from embeddings.tokens import WordPieces
 from tests.embeddings.plain_bert import sentence_vector
 from tests.embeddings.small_model import HEADS, LAYERS, write_small_model
 

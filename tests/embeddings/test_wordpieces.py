@@ -5,7 +5,7 @@ import pytest
 from tokenizers import Tokenizer
 
 from embeddings.model_files import shipped_model_dir
-from embeddings.wordpieces import WordPieces
+from embeddings.tokens import WordPieces
 
 FILE = shipped_model_dir() / "tokenizer.json"
 

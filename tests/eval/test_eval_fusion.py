@@ -20,8 +20,8 @@ from eval.named_systems import checked_llm
 from eval.predictions import Predictions
 from eval.run import run
 from eval.splits import split
+from eval.summary import Worth
 from eval.systems import Refitted
-from eval.worth import Worth
 from knowledge.errors import UserError
 from knowledge.judging.axes import labels_of
 from knowledge.taxonomy import load_taxonomy

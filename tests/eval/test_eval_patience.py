@@ -7,7 +7,7 @@ from collections import deque
 import pytest
 
 from eval.llm_answers import Answer
-from eval.llm_patience import Patience
+from eval.llm_fusion import Patience
 from eval.protocol import Verdict
 from knowledge.errors import UserError
 from llm.breaker import FIRST_PAUSE, UNAVAILABLE_LIMIT, Breaker

@@ -11,8 +11,7 @@ from openpyxl import Workbook
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from eval.fetch_study1 import Package, fetch_issues, fetch_sheets, pinned
-from eval.polite_github import FetchError, PoliteGitHub
+from eval.fetch_study1 import FetchError, Package, PoliteGitHub, fetch_issues, fetch_sheets, pinned
 from knowledge.training.records import labelled_records
 
 FAULT = ["Link", "distributed-specific", "stage", "inner-category", "leaf category", "fix pattern"]

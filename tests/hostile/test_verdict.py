@@ -7,8 +7,8 @@ from functools import cache
 
 import pytest
 
-from bot.gate.ids import check_ids
 from bot.gate.markdown import pass_markdown
+from bot.gate.rules import check_ids
 from bot.github.payload import within_limit
 from bot.render.comment import render_comment
 from bot.render.view import View

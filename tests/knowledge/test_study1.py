@@ -12,11 +12,10 @@ from openpyxl import Workbook
 from knowledge.cases import load_cases
 from knowledge.errors import DataError
 from knowledge.taxonomy import load_taxonomy
-from knowledge.taxonomy.agreement import agreement_of
 from knowledge.taxonomy.counts import as_json, count, write_counts
-from knowledge.taxonomy.links import case_id
+from knowledge.taxonomy.entries import case_id
 from knowledge.taxonomy.loader import COUNTS_FILE
-from knowledge.taxonomy.reliability import PUBLISHED, import_reliability
+from knowledge.taxonomy.reliability import PUBLISHED, agreement_of, import_reliability
 from knowledge.taxonomy.spelling import fix_ids, fold
 from knowledge.taxonomy.study1 import import_labels
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 from bot.cli.app import app
 from knowledge.engine import Knowledge
 from knowledge.errors import UserError
-from knowledge.triage_schema import schema_text
+from knowledge.triage import schema_text
 from llm.config import LlmConfig
 from llm.fusion_file import load_weights
 from llm.measured import Measured, write_measured

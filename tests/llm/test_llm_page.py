@@ -11,9 +11,9 @@ from prometheus_client import CollectorRegistry
 from typer.testing import CliRunner
 
 from bot.cli.app import app
-from bot.runtime.llm_metrics import LlmMetrics
+from bot.runtime.metrics import LlmMetrics
 from bot.settings import PREFIX, Settings
-from eval.worth import DECIDING, LEAST, LEVEL
+from eval.summary import DECIDING, LEAST, LEVEL
 from llm import openai_client, second_reader
 from llm.address import address_of
 from llm.faults import BadReply, LlmFault, NotAsked, Unavailable

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from bot.gate.ids import check_ids
 from bot.gate.markdown import pass_markdown, violations
+from bot.gate.rules import check_ids
 from bot.render.comment import render_comment
 from bot.render.view import View
 from bot.slack.answer import render
-from bot.slack.view import View as SlackView
+from bot.slack.headline import View as SlackView
 from embeddings.model_files import ModelFiles
 from eval.llm_answers import count_fabricated
 from knowledge.engine import Knowledge, load_knowledge, triage

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
-from bot.runtime.llm_metrics import LlmMetrics
+from bot.ports import CoreFailed
 from bot.runtime.llm_setup import llm_config
+from bot.runtime.metrics import LlmMetrics
 from bot.runtime.second_reader_pool import TwoReaders, with_second_reader
-from bot.runtime.triage_pool import CoreFailed
 from bot.settings import Settings, load_settings
 from knowledge.engine import Knowledge
 from knowledge.report import Report

@@ -12,7 +12,7 @@ from rich.progress import Progress
 
 from embeddings.encoder import OnnxEncoder
 from embeddings.model_files import shipped_model_dir
-from embeddings.wordpieces import WordPieces
+from embeddings.tokens import WordPieces
 from knowledge.training.low_rank import FROZEN, TunedEncoder
 from knowledge.training.tune import BATCH, Example, _batches, _fit, _pairs
 

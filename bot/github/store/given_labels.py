@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from bot.db.connect import SyncPool
-from bot.github.store.columns import Row, Table
+from bot.db.table import Row, Table
 from knowledge.triage import CaseLabels
 
 _SLACK = """

@@ -2,10 +2,243 @@
 
 from __future__ import annotations
 
-from bot.github.store.feedback import FeedbackTables
-from bot.github.store.repos import RepoTables
-from bot.github.store.triages import TriageTables
-from bot.github.store.write_budget import WriteBudget
+from datetime import datetime, timedelta
+
+from bot.db.connect import clean_json, clean_text
+from bot.db.table import Table
+from bot.github.records import (
+    ConfigCache,
+    Correction,
+    Dismissal,
+    InstallationNote,
+    IssueRef,
+    Noise,
+    PastedResult,
+    RepoRef,
+)
+from bot.github.store.triages import TriageTables, issue_of, issue_values
+
+
+class RepoTables(Table):
+    """The part of `bot.github.ports.Store` that is about repositories."""
+
+    def config(self, repo_id: int) -> ConfigCache | None:
+        """See the protocol."""
+        row = self._row("SELECT * FROM repo_configs WHERE repo_id = %s", (repo_id,))
+        return ConfigCache(row["etag"], row["good_text"], row["error"], row["noted_error"]) if row else None
+
+    def save_config(self, repo_id: int, cache: ConfigCache) -> None:
+        """See the protocol."""
+        self._put(
+            "repo_configs",
+            {
+                "repo_id": repo_id,
+                "etag": cache.etag,
+                "good_text": clean_text(cache.good_text) if cache.good_text is not None else None,
+                "error": clean_text(cache.error) if cache.error is not None else None,
+                "noted_error": clean_text(cache.noted_error) if cache.noted_error is not None else None,
+            },
+            key=("repo_id",),
+        )
+
+    def claim_config_note(self, repo_id: int, error: str | None) -> bool:
+        """See the protocol."""
+        text = clean_text(error) if error is not None else None
+        query = (
+            "UPDATE repo_configs SET noted_error = %(error)s WHERE repo_id = %(repo)s"
+            " AND noted_error IS DISTINCT FROM %(error)s::text"
+        )
+        return self._run(query, {"repo": repo_id, "error": text}) > 0
+
+    def repo_on(self, repo_id: int) -> bool:
+        """See the protocol."""
+        row = self._row("SELECT is_on FROM repo_switches WHERE repo_id = %s", (repo_id,))
+        return bool(row["is_on"]) if row else True
+
+    def set_repo_on(self, repo_id: int, on: bool, by: str, at: datetime) -> None:
+        """See the protocol."""
+        self._put(
+            "repo_switches",
+            {"repo_id": repo_id, "is_on": on, "by_login": clean_text(by), "at": at},
+            key=("repo_id",),
+        )
+
+    def save_installation(self, note: InstallationNote) -> None:
+        """See the protocol."""
+        row = {"id": note.id, "account": clean_text(note.account), "state": note.state}
+        self._put("installations", row, key=("id",))
+
+    def save_repos(self, installation_id: int, added: list[RepoRef], removed: list[RepoRef]) -> None:
+        """See the protocol."""
+        with self._pool.connection() as connection, connection.transaction(), connection.cursor() as cursor:
+            cursor.executemany(
+                "INSERT INTO installation_repos (installation_id, repo_id, full_name) VALUES (%s, %s, %s)"
+                " ON CONFLICT (installation_id, repo_id) DO UPDATE SET full_name = excluded.full_name",
+                [(installation_id, repo.id, clean_text(repo.full_name)) for repo in added],
+            )
+            cursor.executemany(
+                "DELETE FROM installation_repos WHERE installation_id = %s AND repo_id = %s",
+                [(installation_id, repo.id) for repo in removed],
+            )
+
+
+WINDOWS = ((timedelta(minutes=1), 80), (timedelta(hours=1), 500))
+"""https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api (content creation)"""
+
+_MARGIN = 0.05
+
+
+def wait_for(writes: list[tuple[datetime, int]], count: int, now: datetime) -> float:
+    """Seconds until `count` more writes fit every window after the given ones (oldest first); 0.0 = now.
+
+    A `count` above a window's limit waits for that window to empty.
+    """
+    wait = 0.0
+    for window, limit in WINDOWS:
+        recent = [(at, n) for at, n in writes if at > now - window]
+        excess = sum(n for _, n in recent) + min(count, limit) - limit
+        for at, n in recent:
+            if excess <= 0:
+                break
+            excess -= n
+            wait = max(wait, (at + window - now).total_seconds() + _MARGIN)
+    return wait
+
+
+class WriteBudget(Table):
+    """The part of `bot.github.ports.Store` that counts writes."""
+
+    def take_writes(self, installation_id: int, count: int, now: datetime) -> float:
+        """See the protocol. Workers queue up here, so the limits hold for all of them together."""
+        longest = max(window for window, _ in WINDOWS)
+        with self._pool.connection() as connection, connection.transaction():
+            connection.execute(
+                "SELECT pg_advisory_xact_lock(hashtextextended('content_writes', %s))", (installation_id,)
+            )
+            connection.execute(
+                "DELETE FROM content_writes WHERE installation_id = %s AND at <= %s",
+                (installation_id, now - longest),
+            )
+            rows = connection.execute(
+                "SELECT at, count FROM content_writes WHERE installation_id = %s ORDER BY at",
+                (installation_id,),
+            ).fetchall()
+            writes = [(at, n) for at, n in rows if isinstance(at, datetime) and isinstance(n, int)]
+            wait = wait_for(writes, count, now)
+            if wait == 0.0:
+                connection.execute(
+                    "INSERT INTO content_writes (installation_id, at, count) VALUES (%s, %s, %s)",
+                    (installation_id, now, count),
+                )
+            return wait
+
+
+class FeedbackTables(Table):
+    """The part of `bot.github.ports.Store` that is about people's answers."""
+
+    def save_correction(self, correction: Correction) -> None:
+        """See the protocol."""
+        self._put(
+            "corrections",
+            {
+                **issue_values(correction.issue),
+                "comment_id": correction.comment_id,
+                "by_login": clean_text(correction.by),
+                "at": correction.at,
+                "labels": clean_json(correction.labels),
+                "title": clean_text(correction.title),
+                "body": clean_text(correction.body),
+            },
+            key=("comment_id",),
+        )
+
+    def corrections(self, issue: IssueRef) -> list[Correction]:
+        """See the protocol."""
+        rows = self._rows(
+            "SELECT * FROM corrections WHERE repo_id = %s AND number = %s ORDER BY at, comment_id",
+            (issue.repo.id, issue.number),
+        )
+        return [
+            Correction(
+                issue_of(row),
+                row["comment_id"],
+                row["by_login"],
+                row["at"],
+                {axis: tuple(ids) for axis, ids in row["labels"].items()},
+                row["title"],
+                row["body"],
+            )
+            for row in rows
+        ]
+
+    def save_result(self, issue: IssueRef, result: PastedResult, at: datetime) -> None:
+        """See the protocol."""
+        self._put(
+            "diagnostics_results",
+            {
+                "comment_id": result.comment_id,
+                "repo_id": issue.repo.id,
+                "number": issue.number,
+                "by_login": clean_text(result.by),
+                "by_maintainer": result.by_maintainer,
+                "text": clean_text(result.text),
+                "at": at,
+            },
+            key=("comment_id",),
+        )
+
+    def results(self, issue: IssueRef, newest: int) -> list[PastedResult]:
+        """See the protocol."""
+        rows = self._rows(
+            "SELECT * FROM diagnostics_results WHERE repo_id = %s AND number = %s"
+            " ORDER BY at DESC, comment_id DESC LIMIT %s",
+            (issue.repo.id, issue.number, newest),
+        )
+        return [
+            PastedResult(row["comment_id"], row["by_login"], row["by_maintainer"], row["text"])
+            for row in rows
+        ]
+
+    def forget_result(self, comment_id: int) -> None:
+        """See the protocol."""
+        self._run("DELETE FROM diagnostics_results WHERE comment_id = %s", (comment_id,))
+
+    def command_done(self, comment_id: int, digest: str) -> bool:
+        """See the protocol."""
+        query = "SELECT 1 AS found FROM commands_done WHERE comment_id = %s AND digest = %s"
+        return self._row(query, (comment_id, digest)) is not None
+
+    def mark_command(self, comment_id: int, digest: str) -> None:
+        """See the protocol."""
+        self._put("commands_done", {"comment_id": comment_id, "digest": digest}, key=("comment_id", "digest"))
+
+    def save_dismissal(self, dismissal: Dismissal) -> None:
+        """See the protocol."""
+        row = {
+            "repo_id": dismissal.issue.repo.id,
+            "number": dismissal.issue.number,
+            "by_login": clean_text(dismissal.by),
+            "by_maintainer": dismissal.by_maintainer,
+            "how": dismissal.how,
+            "at": dismissal.at,
+        }
+        first = ("by_login", "by_maintainer", "how", "at")
+        self._put("dismissals", row, key=("repo_id", "number"), keep=first)
+
+    def noise(self, repo_id: int, last: int) -> Noise:
+        """See the protocol."""
+        row = self._row(
+            "SELECT count(*) AS posted, count(*) FILTER (WHERE by_maintainer)"
+            "  + count(DISTINCT by_login) FILTER (WHERE NOT by_maintainer) AS dismissed FROM ("
+            "  SELECT repo_id, number FROM comment_notes WHERE repo_id = %(repo)s AND comment_id IS NOT NULL"
+            "  AND first_noted >= coalesce("
+            "    (SELECT at FROM repo_switches WHERE repo_id = %(repo)s AND is_on), '-infinity')"
+            "  ORDER BY first_noted DESC LIMIT %(last)s"
+            ") AS posted LEFT JOIN dismissals USING (repo_id, number)",
+            {"repo": repo_id, "last": last},
+        )
+        assert row is not None
+        return Noise(row["posted"], row["dismissed"])
 
 
 class PostgresStore(TriageTables, FeedbackTables, RepoTables, WriteBudget):

@@ -4,10 +4,25 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from bot.db.clean import clean_json, clean_text
-from bot.github.records import CommentNote, IssueRef, LabelFact, TriageRecord
-from bot.github.store.columns import Row, Table, issue_of, issue_values
+from bot.db.connect import clean_json, clean_text
+from bot.db.table import Row, Table
+from bot.github.records import CommentNote, IssueRef, LabelFact, RepoRef, TriageRecord
 from knowledge.triage import Triage
+
+
+def issue_of(row: Row) -> IssueRef:
+    """The issue of a row with the columns installation_id, repo_id, repo_name, number."""
+    return IssueRef(row["installation_id"], RepoRef(row["repo_id"], row["repo_name"]), row["number"])
+
+
+def issue_values(issue: IssueRef) -> Row:
+    """Those columns of an issue."""
+    return {
+        "installation_id": issue.installation_id,
+        "repo_id": issue.repo.id,
+        "repo_name": issue.repo.full_name,
+        "number": issue.number,
+    }
 
 
 class TriageTables(Table):

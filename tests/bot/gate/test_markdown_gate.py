@@ -6,10 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.gate.labels import pass_labels
-from bot.gate.links import case_link
 from bot.gate.markdown import MAX_CHARS, pass_markdown, violations
-from bot.gate.passed import GateError
+from bot.gate.rules import GateError, case_link, pass_labels
 from knowledge.text.quote import clean, code_block, code_span, fenced, prose
 from tests.bot.hostile_text import FRAGMENTS, texts
 from tests.bot.live import live

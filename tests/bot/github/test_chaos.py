@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 
 from bot.github.errors import TryAgain
-from bot.github.marker import read_marker
+from bot.github.posting import read_marker
 from bot.github.records import CommentNote, IssueRef
 from knowledge.report import Report
 from tests.bot.fake_github import FakeIssue, random_faults

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from bot.github.errors import TryAgain
-from bot.github.marker import read_marker
+from bot.github.posting import read_marker
 from bot.render.view import Draft
 from knowledge.report import Report
 from tests.bot.fake_core import a_triage, axis, thin

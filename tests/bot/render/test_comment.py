@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.gate.markdown import MAX_CHARS, pass_markdown
-from bot.github.marker import with_marker
+from bot.github.posting import with_marker
 from bot.render.comment import render_comment, render_config_error, render_dismissed
 from bot.render.view import Level, View
 from bot.render.wording import how_sure

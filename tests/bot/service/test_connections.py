@@ -17,7 +17,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from bot.http import connections
+from bot.http import body as connections
 from tests.bot.service.calls import headers, issue_payload
 
 ROOT = Path(__file__).parents[3]

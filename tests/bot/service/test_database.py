@@ -20,8 +20,7 @@ from procrastinate.schema import SchemaManager
 from pydantic import SecretStr
 
 import bot.db.migrate
-from bot.db.clean import clean_text
-from bot.db.connect import database_url, sync_pool
+from bot.db.connect import clean_text, database_url, sync_pool
 from bot.db.deliveries import Deliveries
 from bot.db.embedded import start_embedded
 from bot.db.migrate import pending, upgrade

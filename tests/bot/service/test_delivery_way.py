@@ -11,12 +11,12 @@ import pytest
 
 from bot.db.deliveries import Deliveries, StoredDelivery
 from bot.github.intake import new_delivery
-from bot.http.app import make_app
 from bot.jobs.retry import MAX_ATTEMPTS, TryLater
 from bot.jobs.runner import Ended
 from bot.jobs.worker import WorkerOptions
+from bot.ports import CoreDown
 from bot.runtime.resources import Service, Work, working
-from bot.runtime.triage_pool import CoreDown
+from bot.serve.web_app import make_app
 from tests.bot.service.calls import ended, issue_payload, post
 from tests.bot.service.conftest import OpenService
 

@@ -21,13 +21,12 @@ from typer.testing import CliRunner
 from bot.cli.service import register
 from bot.db.deliveries import Deliveries
 from bot.github.store.postgres import PostgresStore
-from bot.http.app import make_app
 from bot.jobs.queue import NewDelivery
 from bot.jobs.retry import where
 from bot.runtime.generated_secret import generated_secret
-from bot.runtime.llm_metrics import LlmMetrics
 from bot.runtime.logs import configure_logs
-from bot.runtime.metrics import GAUGES, Metrics
+from bot.runtime.metrics import GAUGES, LlmMetrics, Metrics
+from bot.serve.web_app import make_app
 from bot.settings import PREFIX, Settings, load_settings, unknown_variables
 from knowledge.errors import SettingsError, UserError
 from tests.bot.fake_github import FakeGitHub

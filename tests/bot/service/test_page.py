@@ -20,14 +20,14 @@ from pydantic import SecretStr
 from bot.github.records import CommentNote, Correction, Dismissal, IssueRef, RepoRef, TriageRecord
 from bot.github.store.given_labels import GivenTables
 from bot.github.store.postgres import PostgresStore
-from bot.http.app import make_app
 from bot.page.sign_in import SignIn
 from bot.runtime.resources import Service
 from bot.serve.compose import surfaces
+from bot.serve.web_app import make_app
 from bot.slack.records import SlackCorrection, SlackTriage
 from bot.slack.store import SlackStore
 from knowledge.cases.case import Case
-from knowledge.cases.reading import read_cases
+from knowledge.cases.file import read_cases
 from knowledge.report import Report
 from tests.bot.fake_core import a_triage
 from tests.bot.service.conftest import OpenService

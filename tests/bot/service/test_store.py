@@ -23,8 +23,7 @@ from bot.github.records import (
     RepoRef,
     TriageRecord,
 )
-from bot.github.store.postgres import PostgresStore
-from bot.github.store.write_budget import WINDOWS, wait_for
+from bot.github.store.postgres import WINDOWS, PostgresStore, wait_for
 from knowledge.report import Report
 from tests.bot.fake_core import a_triage
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import psutil  # type: ignore[import-untyped]
 import pytest
 
-from bot.runtime.triage_pool import CoreDown, CoreFailed, TriagePool
+from bot.ports import CoreDown, CoreFailed
+from bot.runtime.triage_pool import TriagePool
 from knowledge.report import Report
 from knowledge.triage import Triage
 from tests.bot.fake_core import a_triage

@@ -14,9 +14,9 @@ import httpx2
 import psutil  # type: ignore[import-untyped]
 import pytest
 
-from bot.http.app import make_app
 from bot.runtime.resources import Service
 from bot.runtime.worker_supervisor import NO_ANSWER, WorkerProcess
+from bot.serve.web_app import make_app
 from tests.bot.service.calls import ended, issue_payload, post
 from tests.bot.service.conftest import OpenService
 

@@ -18,11 +18,11 @@ from pydantic import SecretStr
 from slack_sdk.signature import SignatureVerifier
 
 from bot.db.deliveries import Deliveries, StoredDelivery
-from bot.http.app import make_app
 from bot.jobs.worker import WorkerOptions
 from bot.runtime.core import NamedCore
 from bot.runtime.resources import Service, Work, working
 from bot.serve.compose import slack_ports, slack_routers
+from bot.serve.web_app import make_app
 from bot.slack.handler import slack_handler
 from bot.slack.ports import SlackPorts
 from knowledge.report import Report

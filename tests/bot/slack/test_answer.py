@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from slack_sdk.models.blocks import ActionsBlock, ButtonElement, SectionBlock
 
-from bot.gate.passed import GateError
+from bot.gate.rules import GateError
 from bot.gate.slack import PassedMessage, pass_message
 from bot.slack.answer import render
-from bot.slack.view import View, mrkdwn
+from bot.slack.headline import View, mrkdwn
 from knowledge.triage import (
     Advice,
     CaseLabels,

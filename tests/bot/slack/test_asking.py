@@ -12,7 +12,7 @@ import pytest
 from starlette.responses import PlainTextResponse
 
 from bot.jobs.retry import MAX_ATTEMPTS
-from bot.runtime.triage_pool import CoreFailed
+from bot.ports import CoreFailed
 from bot.slack import words
 from bot.slack.answer import MORE
 from bot.slack.files import EACH_END

@@ -13,9 +13,8 @@ from bot.cli.app import app
 from bot.db.migrate import upgrade
 from bot.runtime.checked import Checked
 from bot.settings import Settings
-from bot.slack.doctor import slack_findings
+from bot.slack.doctor import WITHOUT, slack_findings
 from bot.slack.install import SCOPES
-from bot.slack.token_check import WITHOUT
 from knowledge.errors import SettingsError
 from tests.bot.service.conftest import OpenService
 from tests.bot.slack.bench import KEY, SECRET, bench

@@ -27,8 +27,7 @@ from bot.slack.modals import PASTE, WRONG_LABELS
 from bot.slack.ports import SlackPorts
 from bot.slack.router import SlackWeb, slack_router
 from bot.slack.store import SlackStore
-from bot.slack.tokens import OneToken
-from bot.slack.vault import Vault
+from bot.slack.tokens import OneToken, Vault
 from knowledge.taxonomy import load_taxonomy
 from tests.bot.fake_core import FakeCore
 from tests.bot.slack.bench import KEY, SECRET, ShiftedClock, signed

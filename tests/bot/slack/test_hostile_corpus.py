@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from bot.gate.ids import check_ids
-from bot.reports.pasted import pasted_report
+from bot.gate.rules import check_ids
+from bot.reports.files import pasted_report
 from bot.runtime.core import NamedCore
 from bot.slack.answer import render
-from bot.slack.decisions import Queue
-from bot.slack.download import Downloaded
+from bot.slack.api import Downloaded
 from bot.slack.files import EACH_END, MARGIN, redacted
+from bot.slack.headline import View
 from bot.slack.inbound import command
-from bot.slack.task import Task
-from bot.slack.vault import Vault
-from bot.slack.view import View
+from bot.slack.interactions import Queue
+from bot.slack.records import Task
+from bot.slack.tokens import Vault
 from knowledge.engine import Knowledge, triage
 from knowledge.taxonomy import load_taxonomy
 from knowledge.triage import Triage

@@ -14,7 +14,7 @@ from pydantic import SecretStr
 
 from bot.settings import Settings
 from bot.slack.install import COOKIE
-from bot.slack.vault import Sealed, Vault
+from bot.slack.tokens import Sealed, Vault
 from knowledge.errors import SettingsError
 from tests.bot.service.conftest import OpenService
 from tests.bot.slack.bench import KEY, Bench, bench

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from starlette.responses import PlainTextResponse
 
-from bot.slack.errors import Unreachable
+from bot.slack.records import Unreachable
 from bot.slack.tokens import InstalledTokens
 from tests.bot.service.conftest import OpenService
 from tests.bot.slack.bench import Bench, bench

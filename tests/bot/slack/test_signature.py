@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from slack_sdk.signature import Clock, SignatureVerifier
 
-from bot.slack.signature import WINDOW, signed
+from bot.slack.router import WINDOW, signed
 
 SECRET = "8f742231b10e8888abcd99yyyzzz85a5"
 NOW = 1_700_000_000.0

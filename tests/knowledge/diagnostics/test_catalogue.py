@@ -10,7 +10,7 @@ import re2
 from knowledge.diagnostics import by_id, catalogue
 from knowledge.diagnostics.assemble import source
 from knowledge.diagnostics.catalogue import read_probe
-from knowledge.diagnostics.collectors import COLLECTORS
+from knowledge.diagnostics.probe import COLLECTORS
 from knowledge.errors import DataError
 
 MEASURED = [probe for probe in catalogue() if probe.scope != "between"]

@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 
 from knowledge.errors import ModelError
-from knowledge.judging import form
 from knowledge.judging.axes import axis_ids
 from knowledge.judging.blocks import Weighting, gram_of
 from knowledge.judging.exemplars import COMPARED, Exemplars, likeness
-from knowledge.judging.features import Features
-from knowledge.judging.hashing import hashed
+from knowledge.judging.features import Features, hashed, lines_block, text_block, title_block
 from knowledge.judging.judge import Judge
 from knowledge.judging.learner import LINEAR, TrainingItem, learn
 from knowledge.judging.store import load_judge, save_judge
@@ -37,9 +35,9 @@ def features(words: list[str], repository: str, seed: int) -> Features:
     return Features(
         hashed(dict.fromkeys(words, 1.0), 1 << 15),
         hashed(dict.fromkeys(words[:2], 1.0), 1 << 13),
-        form.title_block(report),
-        form.text_block(report),
-        form.lines_block(report),
+        title_block(report),
+        text_block(report),
+        lines_block(report),
         vector,
     )
 
@@ -124,9 +122,9 @@ def test_a_damaged_file_is_told_with_its_remedy(taxonomy: Taxonomy, tmp_path: Pa
 
 
 def test_words_count_by_themselves_and_with_their_repository() -> None:
-    here = form.title_block(Report("a/b#1", "bug in launcher", ""))
-    there = form.title_block(Report("c/d#1", "bug in launcher", ""))
-    nowhere = form.title_block(Report("-", "bug in launcher", ""))
+    here = title_block(Report("a/b#1", "bug in launcher", ""))
+    there = title_block(Report("c/d#1", "bug in launcher", ""))
+    nowhere = title_block(Report("-", "bug in launcher", ""))
     shared = set(here.index.tolist()) & set(there.index.tolist())
     assert shared == set(nowhere.index.tolist())
     assert len(here.index) == 2 * len(nowhere.index)

@@ -10,12 +10,13 @@ from knowledge.taxonomy import load_taxonomy
 from knowledge.training.records import (
     COMPOSED_MORE,
     REPORT_LABELS,
+    SOFT_LABELS,
     TrainingRecord,
     composed_records,
     read_jsonl,
     shipped_records,
+    target,
 )
-from knowledge.training.soft_labels import SOFT_LABELS, target
 from knowledge.triage import CaseLabels
 
 STALL = "composed#813"

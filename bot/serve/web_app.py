@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 from fastapi import APIRouter, FastAPI
 
 from bot.github.hook import HookOptions, github_router
-from bot.http.health import health_router
 from bot.runtime.resources import Service
 from bot.runtime.worker_supervisor import WorkerProcess
+from bot.serve.health import health_router
 
 
 def make_app(

@@ -1,4 +1,4 @@
-"""How an issue is kept in a row, for the tables of the GitHub store."""
+"""Statements over a pool of connections, the base of every room's tables."""
 
 from __future__ import annotations
 
@@ -9,24 +9,8 @@ from psycopg import sql
 from psycopg.rows import dict_row
 
 from bot.db.connect import SyncPool
-from bot.github.records import IssueRef, RepoRef
 
 Row = dict[str, Any]
-
-
-def issue_of(row: Row) -> IssueRef:
-    """The issue of a row with the columns installation_id, repo_id, repo_name, number."""
-    return IssueRef(row["installation_id"], RepoRef(row["repo_id"], row["repo_name"]), row["number"])
-
-
-def issue_values(issue: IssueRef) -> Row:
-    """Those columns of an issue."""
-    return {
-        "installation_id": issue.installation_id,
-        "repo_id": issue.repo.id,
-        "repo_name": issue.repo.full_name,
-        "number": issue.number,
-    }
 
 
 class Table:

@@ -7,8 +7,8 @@ import asyncio
 from fastapi import APIRouter
 from fastapi.responses import PlainTextResponse, Response
 
+from bot.github.posting import ScriptLinks
 from bot.github.records import IssueRef, RepoRef
-from bot.github.script_links import ScriptLinks
 from bot.github.store.postgres import PostgresStore
 from bot.runtime.resources import Service
 

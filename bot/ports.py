@@ -1,0 +1,38 @@
+"""What every surface is handed: the time, and the engine."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Protocol
+
+from knowledge.errors import DistriageError
+from knowledge.report import Report
+from knowledge.triage import AxisName, Triage
+
+
+class Clock(Protocol):
+    """The time, with a zone."""
+
+    def now(self) -> datetime:
+        """Now, UTC."""
+
+
+class Core(Protocol):
+    """The pure core and its vocabulary."""
+
+    def triage(self, report: Report, quick: bool = False) -> Triage:
+        """The triage of one report; `quick`: without waiting for a second reader."""
+
+    def ids(self, axis: AxisName) -> frozenset[str]:
+        """Every id of an axis."""
+
+    def name(self, axis: AxisName, id_: str) -> str:
+        """An id's name in words ("Hang")."""
+
+
+class CoreFailed(DistriageError):
+    """The core raised, crashed or hung over a report; says where, without text of the report."""
+
+
+class CoreDown(CoreFailed):
+    """The process did not load the core, or was ended before it had: no fault of the report's."""
