@@ -17,7 +17,7 @@ demo: $(VENV)/.run  ## triage a sample report end to end
 	$(BIN)/bot triage examples/hang.md
 
 test: $(VENV)/.dev  ## the tests that need pip alone
-	$(BIN)/python -m pytest --ignore=tests/reference --ignore=tests/browser --ignore=tests/payloads --ignore=tests/setups \
+	$(BIN)/python -m pytest -n auto --dist worksteal --ignore=tests/reference --ignore=tests/browser --ignore=tests/payloads --ignore=tests/setups \
 		--ignore=tests/soak --ignore=tests/llm_server
 
 check: $(VENV)/.dev  ## ruff, mypy strict, and the layers of the house (import-linter)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from embeddings.encoder import Encoder
+from eval.grouping import groups_of
 from eval.protocol import SCORED
-from eval.splits import groups_of
 from knowledge.cases import load_cases
 from knowledge.errors import DataError
 from knowledge.judging.axes import axis_ids, labels_of

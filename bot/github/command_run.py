@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from bot.github.commands import Command, Malformed, may, parse_command
@@ -14,18 +13,10 @@ from bot.github.posting import spend
 from bot.github.records import CommentNote, Correction, IssueRef, PastedResult
 from bot.github.thread import Folding, fold_comment, in_force
 from bot.github.triage_issue import triage_issue
-from knowledge.corrections import merged
 from knowledge.diagnostics import parse_result
 from knowledge.diagnostics.result import FENCE, split_blocks
 from knowledge.errors import InputError
 from knowledge.text.quote import clean
-from knowledge.triage import AxisName
-
-
-def merge(corrections: Iterable[Correction]) -> dict[AxisName, tuple[str, ...]]:
-    """What people set in the end, corrections oldest first."""
-    return merged([correction.labels for correction in corrections])
-
 
 _BY_MAINTAINERS = frozenset({"dismissed", "deleted"})
 """States of the comment that only a maintainer can have brought about, and only one can undo."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from knowledge.corrections import merged
 from knowledge.triage import AxisName, Triage
 
 
@@ -139,3 +141,8 @@ class InstallationNote:
     id: int
     account: str
     state: Literal["active", "suspended", "deleted"]
+
+
+def merge(corrections: Iterable[Correction]) -> dict[AxisName, tuple[str, ...]]:
+    """What people set in the end, corrections oldest first."""
+    return merged([correction.labels for correction in corrections])

@@ -14,13 +14,12 @@ import re2
 
 from bot.gate.markdown import pass_markdown
 from bot.gate.rules import check_ids
-from bot.github.command_run import merge
 from bot.github.commands import is_command
 from bot.github.config_load import load_config
 from bot.github.decide import mode_now
 from bot.github.ports import Comment, GitHub, Issue, Outcome, Ports
 from bot.github.posting import edited_by_person, find_own, read_marker, spend, with_marker
-from bot.github.records import CommentNote, Dismissal, IssueRef
+from bot.github.records import CommentNote, Dismissal, IssueRef, merge
 from bot.github.repo_config import Mode, RepoConfig
 from bot.github.results import Pasted, pasted_results
 from bot.render.comment import render_dismissed

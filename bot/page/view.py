@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from bot.github.store.given_labels import GivenLabels
-from bot.page.routes import PageQuery
+from bot.page.query import PageQuery
 from bot.page.tables import Reviewed, Week
 from knowledge.taxonomy import Taxonomy
 from knowledge.triage import AXES, AxisName

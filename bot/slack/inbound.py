@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from bot.slack import words
+from bot.slack.decisions import Answer, Decision, Open, Queue, Seal, say
 from bot.slack.incoming_text import file_links, is_address, storable, typed, without_file_links
-from bot.slack.interactions import Answer, Decision, Open, Queue, Seal, say
 from bot.slack.records import Reply, Task
 from knowledge.diagnostics import has_result
 

@@ -24,7 +24,7 @@ from slack_sdk.models.views import View
 from bot.gate.slack import INPUT_CHARS, PassedView, pass_view
 from bot.jobs.retry import TryLater
 from bot.slack import words
-from bot.slack.interactions import Open
+from bot.slack.decisions import Open
 from bot.slack.messages import Sender
 from bot.slack.ports import SlackPorts
 from bot.slack.records import Refused, SlackError

@@ -23,8 +23,9 @@ from bot.http.body import Malformed, TooLarge, json_object, read_body
 from bot.jobs.queue import Accepted, NewDelivery
 from bot.runtime.metrics import Metrics
 from bot.slack import words
+from bot.slack.decisions import Answer, Decision, Open, Queue, Seal, say
 from bot.slack.inbound import Unreadable, command, event
-from bot.slack.interactions import Answer, Decision, Open, Queue, Seal, errors, interaction, say
+from bot.slack.interactions import errors, interaction
 from bot.slack.modals import open_modal, say_now
 from bot.slack.ports import SlackPorts
 

@@ -20,6 +20,7 @@ import numpy as np
 from knowledge.errors import ModelError
 from knowledge.evidence import Reading
 from knowledge.evidence.framework_found import framework_of
+from knowledge.judging.arrays import write_arrays
 from knowledge.judging.blocks import SPARSE, Weighting
 from knowledge.judging.features import Features, Floats, cue_block
 from knowledge.judging.legible import (
@@ -29,7 +30,6 @@ from knowledge.judging.legible import (
     names_our_machinery,
     says_too_little,
 )
-from knowledge.judging.store import write_arrays
 from knowledge.triage import Scope
 
 FORMAT = 1

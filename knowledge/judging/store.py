@@ -6,7 +6,6 @@ probability by less than its second decimal. Of the exemplars no text is kept.
 
 from __future__ import annotations
 
-import io
 import json
 import zipfile
 import zlib
@@ -18,6 +17,7 @@ import numpy as np
 
 from embeddings.encoder import Encoder
 from knowledge.errors import ModelError
+from knowledge.judging.arrays import write_arrays
 from knowledge.judging.axes import Judged
 from knowledge.judging.blocks import LINEAR_BLOCKS, SPARSE, Weighting
 from knowledge.judging.calibrate import Calibration
@@ -26,19 +26,6 @@ from knowledge.judging.features import Floats
 from knowledge.judging.judge import AxisHead, Judge
 from knowledge.judging.tuned import TunedHeads, load_heads
 from knowledge.taxonomy import Taxonomy
-
-
-def write_arrays(file: Path, arrays: dict[str, Any]) -> None:
-    """Write named arrays as .npz; the same arrays give the same bytes."""
-    # numpy.savez stamps the time into the archive; training twice must give the same bytes.
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for name in sorted(arrays):
-            buffer = io.BytesIO()
-            np.lib.format.write_array(buffer, np.ascontiguousarray(arrays[name]), allow_pickle=False)
-            archive.writestr(
-                zipfile.ZipInfo(f"{name}.npy", (1980, 1, 1, 0, 0, 0)), buffer.getvalue(), zipfile.ZIP_DEFLATED
-            )
-
 
 FORMAT = 3
 SHIPPED = Path(__file__).parent / "judge.npz"

@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from knowledge.errors import ModelError
+from knowledge.judging.arrays import write_arrays
 from knowledge.judging.axes import Judged, axis_ids
 from knowledge.judging.features import Floats
-from knowledge.judging.store import write_arrays
 from knowledge.taxonomy import Taxonomy
 
 SHIPPED_HEADS = Path(__file__).parent / "tuned_heads.npz"

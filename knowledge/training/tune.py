@@ -26,9 +26,9 @@ from embeddings.adapter import SHIPPED_ADAPTER
 from embeddings.model_files import shipped_model_dir
 from embeddings.tokens import WordPieces
 from knowledge.evidence import Reading, read_report
+from knowledge.judging.arrays import write_arrays
 from knowledge.judging.axes import Judged, axis_ids
 from knowledge.judging.features import views
-from knowledge.judging.store import write_arrays
 from knowledge.judging.tuned import SHIPPED_HEADS, save_heads
 from knowledge.signatures import SignatureTable
 from knowledge.taxonomy import load_taxonomy

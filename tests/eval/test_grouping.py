@@ -1,4 +1,4 @@
-from eval.splits import groups_of
+from eval.grouping import groups_of
 from knowledge.issues import issue_of
 from tests.eval.factory import prepared, record
 

@@ -19,11 +19,12 @@ from bot.runtime.resources import Work
 from bot.serve.compose import surfaces, with_slack
 from bot.settings import Settings
 from bot.slack.answer import render
+from bot.slack.decisions import Open, Queue
 from bot.slack.doctor import WITHOUT
 from bot.slack.headline import View
 from bot.slack.inbound import event, reply_of
 from bot.slack.install import SCOPES
-from bot.slack.interactions import SHORTCUT, Open, Queue
+from bot.slack.interactions import SHORTCUT
 from bot.slack.ledger import REPLY_USES
 from bot.slack.modals import paste_view, wrong_view
 from bot.slack.store import KEEP_DAYS

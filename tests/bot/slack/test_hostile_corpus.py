@@ -9,10 +9,10 @@ from bot.reports.files import pasted_report
 from bot.runtime.core import NamedCore
 from bot.slack.answer import render
 from bot.slack.api import Downloaded
+from bot.slack.decisions import Queue
 from bot.slack.files import EACH_END, MARGIN, redacted
 from bot.slack.headline import View
 from bot.slack.inbound import command
-from bot.slack.interactions import Queue
 from bot.slack.records import Task
 from bot.slack.tokens import Vault
 from knowledge.engine import Knowledge, triage
