@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
+from graphlib import TopologicalSorter
 from pathlib import Path
 
+import grimp
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -51,6 +53,17 @@ def test_no_room_but_bot_knows_the_edges(room: str) -> None:
     for file in (ROOT / room).rglob("*.py"):
         wrong = imported(file) & EDGE_ONLY
         assert not wrong, f"{file.relative_to(ROOT)} imports {wrong}"
+
+
+def test_no_module_imports_itself_by_a_detour() -> None:
+    """Imports inside functions count; those for type checkers alone do not."""
+    arrows = grimp.build_graph(*MAY_SEE, exclude_type_checking_imports=True)
+    before = {
+        module: arrows.find_modules_directly_imported_by(module)
+        for module in arrows.modules
+        if ".diagnostics.runtime" not in module
+    }
+    TopologicalSorter(before).prepare()
 
 
 def test_broad_excepts_stand_only_at_the_edges_and_say_so() -> None:

@@ -113,8 +113,6 @@ def corrections() -> None:
     """Print what people corrected (on GitHub, on the page, in Slack) as labelled cases, one JSON line each."""
     import json
 
-    from bot.cli.service import all_corrections
-
     for given in all_corrections():
         typer.echo(json.dumps(given.as_record(), ensure_ascii=False))
 
@@ -139,7 +137,6 @@ def deliveries_list(
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many, newest first.")] = 50,
 ) -> None:
     """List deliveries, newest first."""
-    from bot.cli.service import with_deliveries
 
     for delivery in with_deliveries(lambda deliveries: deliveries.newest(state, limit)):
         typer.echo(_line(delivery))
@@ -149,8 +146,6 @@ def deliveries_list(
 def deliveries_show(delivery: Annotated[str, typer.Argument(help="Id of the delivery.")]) -> None:
     """Show one delivery with its error and what is stored of its payload."""
     import json
-
-    from bot.cli.service import with_deliveries
 
     found = with_deliveries(lambda deliveries: deliveries.show(delivery))
     if found is None:
@@ -168,7 +163,6 @@ def deliveries_retry(
     delivery: Annotated[str, typer.Argument(help="Id of a dead delivery, or `all`.")],
 ) -> None:
     """Queue a dead delivery again."""
-    from bot.cli.service import retry_dead
 
     retried = retry_dead(None if delivery == "all" else delivery)
     if not retried and delivery != "all":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from bot.github.ports import Core
+from bot.ports import Core
 from knowledge.corrections import correct
 from knowledge.report import Report
 from knowledge.taxonomy import load_taxonomy
