@@ -5,56 +5,13 @@ Heavy imports stand inside the commands, so that `bot triage` does not pay for t
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-
-from bot.db.connect import migrated_database, sync_pool
-from bot.db.deliveries import Deliveries
-from bot.github.store.given_labels import GivenLabels, GivenTables
-from bot.jobs.queue import requeue
-from bot.runtime.resources import open_service
-from bot.settings import load_settings
 
 if TYPE_CHECKING:
     from bot.db.deliveries import StoredDelivery
     from bot.settings import Settings
-
-
-Result = TypeVar("Result")
-
-
-def with_deliveries(use: Callable[[Deliveries], Result]) -> Result:
-    """Call `use` with the deliveries of the configured database."""
-    with migrated_database(load_settings()) as url, sync_pool(url, 1) as pool:
-        return use(Deliveries(pool))
-
-
-def all_corrections() -> list[GivenLabels]:
-    """Everything that people corrected, oldest first."""
-    settings = load_settings()
-    with migrated_database(settings) as url, sync_pool(url, 1) as pool:
-        return GivenTables(pool, settings.github_web_url).every()
-
-
-def retry_dead(delivery_id: str | None) -> list[str]:
-    """Queue one dead delivery again, or all of them (None); returns the ids of those queued."""
-    settings = load_settings()
-    with migrated_database(settings) as url:
-
-        async def go() -> list[str]:
-            async with open_service(settings, url) as service:
-                if delivery_id is not None:
-                    wanted = [delivery_id]
-                else:
-                    dead = await asyncio.to_thread(Deliveries(service.threads).newest, "dead", 100_000)
-                    wanted = [delivery.id for delivery in reversed(dead)]
-                return [one for one in wanted if await requeue(service.pool, service.queue, one)]
-
-        return asyncio.run(go())
-
 
 db_app = typer.Typer(help="The database.", no_args_is_help=True)
 deliveries_app = typer.Typer(help="Webhook deliveries and what became of them.", no_args_is_help=True)
@@ -113,6 +70,8 @@ def corrections() -> None:
     """Print what people corrected (on GitHub, on the page, in Slack) as labelled cases, one JSON line each."""
     import json
 
+    from bot.cli.operate import all_corrections
+
     for given in all_corrections():
         typer.echo(json.dumps(given.as_record(), ensure_ascii=False))
 
@@ -137,6 +96,7 @@ def deliveries_list(
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many, newest first.")] = 50,
 ) -> None:
     """List deliveries, newest first."""
+    from bot.cli.operate import with_deliveries
 
     for delivery in with_deliveries(lambda deliveries: deliveries.newest(state, limit)):
         typer.echo(_line(delivery))
@@ -146,6 +106,8 @@ def deliveries_list(
 def deliveries_show(delivery: Annotated[str, typer.Argument(help="Id of the delivery.")]) -> None:
     """Show one delivery with its error and what is stored of its payload."""
     import json
+
+    from bot.cli.operate import with_deliveries
 
     found = with_deliveries(lambda deliveries: deliveries.show(delivery))
     if found is None:
@@ -163,6 +125,7 @@ def deliveries_retry(
     delivery: Annotated[str, typer.Argument(help="Id of a dead delivery, or `all`.")],
 ) -> None:
     """Queue a dead delivery again."""
+    from bot.cli.operate import retry_dead
 
     retried = retry_dead(None if delivery == "all" else delivery)
     if not retried and delivery != "all":

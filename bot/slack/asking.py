@@ -9,7 +9,7 @@ from hashlib import sha256
 
 from bot.gate.rules import check_ids
 from bot.jobs.runner import Ended
-from bot.reports.files import pasted_report
+from bot.reports.pasted import pasted_report
 from bot.slack import words
 from bot.slack.answer import render
 from bot.slack.files import ReadFiles, read_files

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.gate.rules import check_ids
-from bot.reports.files import pasted_report
+from bot.reports.pasted import pasted_report
 from bot.runtime.core import NamedCore
 from bot.slack.answer import render
 from bot.slack.api import Downloaded
