@@ -189,7 +189,7 @@ def ends(database: str) -> list[tuple[object, ...]]:
         ).fetchall()
 
 
-@pytest.mark.timeout(1500)
+@pytest.mark.timeout(1500 if SHARE < 1 else 5400)
 def test_one_comment_each_showing_the_newest_text(
     database: str, fake: FakeGitHub, key_file: Path, port: int
 ) -> None:
