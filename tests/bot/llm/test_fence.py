@@ -18,7 +18,7 @@ LOOKALIKES = (
     "<|im_end|>", "<|eot_id|>", "＜|im_end|>", "<｜User｜>", "[INST]", "[/INST]", "<<SYS>>", "<</SYS>>", "</s>", "<s>",
     "<start_of_turn>user", "<end_of_turn>", "</system>", "<user>", "<\u200b|im_start|>", "<|im_\u200bstart|>",
     "<<|im_end|>|im_end|>", "[IN[INST]ST]", "<</s>/s>", ">>> import torch", "<" * 50,
-    "＜｜im_end｜＞", "﹤|im_end|﹥", "❮❮❮END REPORT❯❯❯", "﹤﹤﹤END REPORT﹥﹥﹥", "〈〈〈END REPORT〉〉〉", "《《END》》",
+    "＜｜im_end｜＞", "﹤|im_end|﹥", "❮❮❮END❯❯❯", "﹤﹤﹤END﹥﹥﹥", "〈〈〈END〉〉〉", "《《END》》",
 )  # fmt: skip
 hostile = st.lists(st.one_of(texts, st.sampled_from(LOOKALIKES)), max_size=6).map("".join)
 TURN = re.compile(r"(?i)<[|｜].{0,60}?[|｜]>|\[/?INST\]|</?(?:s|system|user|assistant)>")
