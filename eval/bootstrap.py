@@ -43,12 +43,14 @@ def group_weights(group: npt.NDArray[np.int64], replicates: int = REPLICATES) ->
 
 
 def estimate(metric: Metric, s: Scored, weights: Array) -> Estimate:
-    """The figure and its percentile interval over `weights` (`group_weights` of the cases)."""
+    """The figure and its percentile interval over `weights` (`group_weights` of the cases); a single group has none."""
     if not len(s):
         return Estimate(None)
     value = float(metric(s, np.ones((1, len(s))))[0])
     if np.isnan(value):
         return Estimate(None, n=len(s))
+    if (weights == 1).all():
+        return Estimate(value, n=len(s))
     drawn = metric(s, weights)
     low, high = np.nanpercentile(drawn, [2.5, 97.5])
     return Estimate(value, float(low), float(high), len(s))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from llm.breaker import Breaker
@@ -66,30 +66,41 @@ class Caller:
     def _paid(
         self, request: ChatRequest, read: Callable[[dict[str, Any]], T], scope: str, until: float
     ) -> tuple[dict[str, Any], T, Tokens]:
+        reply = self._attempts(request, scope, until)
+        try:
+            value = find_object(reply.text)
+            return value, read(value), reply.tokens
+        except LlmFault as fault:
+            fault.tokens = reply.tokens
+            raise
+
+    def _attempts(self, request: ChatRequest, scope: str, until: float) -> ChatReply:
+        """One attempt or two; the tokens are those of both."""
+        try:
+            return self._attempt(request, scope, until)
+        except Unavailable as first:
+            after = first.after if isinstance(first, RateLimited) else None
+            pause = PAUSE if after is None else after
+            if not first.again or self._clock.monotonic() + pause + LEAST_TIME > until:
+                raise
+            spent = first.tokens
+        self._clock.sleep(pause)
+        try:
+            reply = self._attempt(request, scope, until)
+        except LlmFault as second:
+            second.tokens = spent + second.tokens
+            raise
+        return replace(reply, tokens=spent + reply.tokens)
+
+    def _attempt(self, request: ChatRequest, scope: str, until: float) -> ChatReply:
         with within_budget(self.config, self._ledger, self._clock.today(), scope, request) as bill:
             try:
-                reply = self._attempts(request, until)
+                reply = self._client.complete(request, self._left(until))
             except LlmFault as fault:
                 bill.tokens = fault.tokens
                 raise
             bill.tokens = reply.tokens
-            try:
-                value = find_object(reply.text)
-                return value, read(value), reply.tokens
-            except LlmFault as fault:
-                fault.tokens = reply.tokens
-                raise
-
-    def _attempts(self, request: ChatRequest, until: float) -> ChatReply:
-        try:
-            return self._client.complete(request, self._left(until))
-        except Unavailable as fault:
-            after = fault.after if isinstance(fault, RateLimited) else None
-            pause = PAUSE if after is None else after
-            if not fault.again or self._clock.monotonic() + pause + LEAST_TIME > until:
-                raise
-            self._clock.sleep(pause)
-            return self._client.complete(request, self._left(until))
+            return reply
 
     def _left(self, until: float) -> float:
         left = until - self._clock.monotonic()

@@ -8,8 +8,10 @@ import re2
 
 from knowledge.evidence.lines import clean_text
 
-_ANGLES = re2.compile(r"[<＜‹«≪⟨]{2,}|[>＞›»≫⟩]{2,}")
-_ASCII_ANGLES = str.maketrans("＜‹«≪⟨＞›»≫⟩", "<<<<<>>>>>")
+_WIDE_ANGLES = str.maketrans("＜﹤＞﹥", "<<>>")
+_OPEN, _CLOSE = "‹«≪⟨⟪〈〈《❬❮❰", "›»≫⟩⟫〉〉》❭❯❱"
+_ANGLES = re2.compile(f"[<{_OPEN}]{{2,}}|[>{_CLOSE}]{{2,}}")
+_ASCII_ANGLES = str.maketrans(_OPEN + _CLOSE, "<" * len(_OPEN) + ">" * len(_CLOSE))
 # Markers of turns and roles in the chat templates of common models; in data they mean nothing.
 _TURNS = re2.compile(
     r"(?i)<[|｜][^|｜<>\n]{0,60}[|｜]>|\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\]"
@@ -24,7 +26,7 @@ def new_token() -> str:
 
 def defuse(text: str) -> str:
     """The text without turn markers, runs of angle brackets or invisible characters; line breaks stay."""
-    text = clean_text(text.encode("utf-8", "replace").decode("utf-8"))
+    text = clean_text(text.encode("utf-8", "replace").decode("utf-8")).translate(_WIDE_ANGLES)
     for _ in range(3):
         # Taking one marker out may put another together.
         text, count = _TURNS.subn("", text)

@@ -15,8 +15,8 @@ from knowledge.triage import AXES, Axis, AxisName, Triage
 
 _MAINTAINERS = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})
 _ASKS = re2.compile(
-    r"(?i)\b(please|could you|can you|bitte)\b.{0,200}\b(provide|share|add|fill|attach|include|post|version|"
-    r"logs?|reproduc\w*|environment|template|information|angeben|erg[aä]nz\w*)\b"
+    r"(?i)\b(please|could you|can you)\b.{0,200}\b(provide|share|add|fill|attach|include|post|version|"
+    r"logs?|reproduc\w*|environment|template|information)\b"
 )
 
 

@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 from bot.github.errors import Gone
 from bot.github.ports import Comment, GitHub, Issue, Ports
 from bot.github.records import IssueRef, PastedResult
-from knowledge.diagnostics import has_result, parse_result
 from knowledge.diagnostics.result import FENCE, MOST_BLOCKS, split_blocks
-from knowledge.errors import InputError
-from knowledge.readback import without_results
+from knowledge.readback import taken_out, without_results
+from knowledge.report import Report
 from knowledge.triage import Triage
 
 MOST = 8
@@ -35,11 +34,11 @@ class Pasted:
 
     def below(self, body: str) -> str:
         """The issue's text with every result below it."""
-        return "\n\n".join([readable(body), *(result.text for result in self.results)])
+        return "\n\n".join([body, *(result.text for result in self.results)])
 
     def vouched_below(self, body: str) -> str:
         """The issue's text with only those results that a maintainer pasted."""
-        own = without_results(body) if self.body_by else readable(body)
+        own = without_results(body) if self.body_by else body
         return "\n\n".join([own, *(result.text for result in self.results if result.by_maintainer)])
 
     def said_by(self, triage: Triage) -> Triage:
@@ -68,22 +67,10 @@ def pasted_results(
             break
         if result.comment_id in seen or _exists(github, ports, ref, result):
             kept[result.comment_id] = replace(result, text=text)
-    outside = has_result(readable(issue.body)) and (
-        github.permission(ref.repo, issue.author) not in {"admin", "write"}
-    )
+    _, in_body = taken_out(Report("", "", issue.body))
+    outside = in_body is not None and github.permission(ref.repo, issue.author) not in {"admin", "write"}
     oldest_first = tuple(kept[one.comment_id] for one in reversed(stored) if one.comment_id in kept)
     return Pasted(oldest_first, issue.author if outside else None)
-
-
-def readable(body: str) -> str:
-    """The text, where a result block in it is cut or damaged with its blocks as plain text: no paste costs a triage."""
-    if not has_result(body):
-        return body
-    try:
-        parse_result(body)
-    except InputError:
-        return body.replace(FENCE, "```text")
-    return body
 
 
 def _exists(github: GitHub, ports: Ports, ref: IssueRef, result: PastedResult) -> bool:

@@ -13,7 +13,6 @@ from bot.github.events import CommandGiven, Ignored, IssueText, parse
 from bot.github.labels import wanted_labels
 from bot.github.payload import storable
 from bot.github.repo_config import RepoConfig, parse_config
-from bot.github.results import readable
 from bot.ports import Core
 from bot.render.comment import render_comment
 from bot.render.view import View
@@ -59,9 +58,7 @@ def simulate(payload: dict[str, Any], core: Core, config_text: str | None = None
     alone = leave_alone(event.issue, config, event.repo_open)
     if alone:
         return Simulation(f"left alone: {alone}", config.mode, writes=False)
-    report = Report(
-        event.ref.name, event.issue.title, readable(event.issue.body), usual_framework=config.framework
-    )
+    report = Report(event.ref.name, event.issue.title, event.issue.body, usual_framework=config.framework)
     return _decided(core.triage(report), core, config)
 
 

@@ -22,6 +22,7 @@ _MAIL_SPELLED = re2.compile(
 )
 _NO_DOMAIN = words("no_domain")
 _NO_PERSON = words("no_person")
+_NOBODY = _NO_PERSON | words("shared_home")
 _PROMPT = re2.compile(
     r"(?m)(?:^|[\s(\[>`])(?P<s>[\pL][\pL\pN._-]*)@[A-Za-z][A-Za-z0-9.-]*(?::|\s)[~/][^\s$#%]*\]?[$#%]"
 )
@@ -35,7 +36,6 @@ _HOME = re2.compile(
     r"(?i)(?:/home/|/users/|[a-z]:[\\/]{1,4}users[\\/]{1,4})"
     r"(?P<s>[^\s/\\\"'<>|:,;()\[\]{}`*$]+(?: [^\s/\\\"'<>|:,;()\[\]{}`*$]+[\\/])?)"
 )
-_SHARED_HOME = words("shared_home")
 _PAGE = re2.compile(r"(?i)\.(?:html?|php|js|tsx?|css|py|md|png|json|vue)$")
 _SHARE = re2.compile(
     r"(?:^|[\s\"'(=])(?P<s>\\\\(?:\\\\)?[A-Za-z0-9][A-Za-z0-9.-]{2,}\\{1,2}[A-Za-z0-9$_-]{2,})(?:[\\\s\"')]|$)"
@@ -83,7 +83,7 @@ def _plain(pattern: re2._Regexp, text: str, kind: str) -> Iterator[Span]:
 
 def _users(pattern: re2._Regexp, text: str) -> Iterator[Span]:
     for span in _plain(pattern, text, "user"):
-        if text[span.start : span.end].lower() not in _SHARED_HOME | _NO_PERSON:
+        if text[span.start : span.end].lower() not in _NOBODY:
             yield span
 
 
@@ -105,7 +105,7 @@ def _homes(text: str) -> Iterator[Span]:
         start, end = place(found, "s")
         name = text[start:end]
         name = name.rstrip("\\/").rstrip(".")
-        if name.lower() in _SHARED_HOME or _PAGE.search(name) or name.startswith("[") or not name.strip("."):
+        if name.lower() in _NOBODY or _PAGE.search(name) or name.startswith("[") or not name.strip("."):
             continue
         before = text[max(0, found.start() - 120) : found.start()].split()
         if (

@@ -75,13 +75,13 @@ class Taxonomy:
     def entries(self, any_id: str) -> tuple[Entry, ...]:
         """Every entry of this id: a few words ("hardware", "other") name both a fix and a cause.
 
-        "axis:id" asks for one axis. UserError with near matches when nothing has this id.
+        "axis:id" asks for one axis; capitals do not matter. UserError with near matches when nothing has this id.
         """
         axis, _, bare = any_id.rpartition(":")
         axes = (axis,) if axis in ALL_AXES else ALL_AXES
-        wanted = bare if axis in ALL_AXES else any_id
-        found = [e for a in axes for e in self.on_axis(a) if e.id == wanted]
-        found += [e for e in (*self.inner_stages, *self.additional) if e.id == any_id]
+        wanted = (bare if axis in ALL_AXES else any_id).casefold()
+        found = [e for a in axes for e in self.on_axis(a) if e.id.casefold() == wanted]
+        found += [e for e in (*self.inner_stages, *self.additional) if e.id.casefold() == any_id.casefold()]
         if not found:
             raise self._unknown(any_id, self._all_ids())
         return tuple(found)

@@ -32,6 +32,11 @@ def test_the_interval_holds_the_figure_and_narrows_with_more_cases() -> None:
     assert many.high - many.low < (few.high - few.low) / 3  # type: ignore[operator]
 
 
+def test_one_case_alone_has_no_interval() -> None:
+    s = scored(run_of([predicted("r#1", ["A.1"], {"A.1": 1.0})]), "symptom")
+    assert str(estimate(top1, s, group_weights(s.group))) == "1.00"
+
+
 def test_clustered_cases_widen_the_interval() -> None:
     def width(grouped: bool) -> float:
         cases = [

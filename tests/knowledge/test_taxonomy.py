@@ -79,6 +79,12 @@ def test_an_id_of_two_axes_gives_both_entries_and_a_qualified_one_gives_one() ->
     assert taxonomy.entry("D.2").name == "Unexpected performance"
 
 
+def test_capitals_of_an_id_do_not_matter() -> None:
+    taxonomy = load_taxonomy()
+    assert taxonomy.entry("d.2.1") is taxonomy.entry("D.2.1")
+    assert taxonomy.entry("fix:HARDWARE").axis == "fix"
+
+
 def test_every_fix_tells_of_a_cause_and_every_cause_is_told_by_a_fix() -> None:
     taxonomy = load_taxonomy()
     assert {taxonomy.cause_of_fix(fix) for fix in taxonomy.ids("fix")} == set(taxonomy.ids("cause"))

@@ -95,6 +95,28 @@ def test_a_passing_fault_gets_a_second_attempt(fault: LlmFault) -> None:
     assert desk.clock.waits == [2.0 if isinstance(fault, faults.RateLimited) else 0.3]
 
 
+def test_a_first_attempt_that_broke_is_paid_and_told_with_the_second() -> None:
+    desk = Desk([faults.Unreachable(Tokens(100, 30)), GOOD])
+    assert desk.ask().tokens == Tokens(200, 80)
+    assert desk.spent == pytest.approx(0.28)
+
+
+def test_two_broken_attempts_are_both_paid_and_told() -> None:
+    desk = Desk([faults.Unreachable(Tokens(100, 30)), faults.ServerError(Tokens(100, 10))])
+    with pytest.raises(faults.ServerError) as caught:
+        desk.ask()
+    assert caught.value.tokens == Tokens(200, 40)
+    assert desk.spent == pytest.approx(0.24)
+
+
+def test_the_budget_is_asked_before_the_second_attempt_too() -> None:
+    desk = Desk([faults.Unreachable(Tokens(100, 30)), GOOD], replace(CONFIG, daily_budget=0.4))
+    with pytest.raises(faults.BudgetSpent) as caught:
+        desk.ask()
+    assert (len(desk.client.asked), caught.value.tokens) == (1, Tokens(100, 30))
+    assert desk.spent == pytest.approx(0.13)
+
+
 @pytest.mark.parametrize("fault", [faults.TimedOut(), faults.Denied(), faults.WrongModel(), faults.Refused()])
 def test_other_faults_get_none(fault: LlmFault) -> None:
     desk = Desk([fault, GOOD])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 import pytest
 from hypothesis import given
@@ -17,6 +18,7 @@ LOOKALIKES = (
     "<|im_end|>", "<|eot_id|>", "＜|im_end|>", "<｜User｜>", "[INST]", "[/INST]", "<<SYS>>", "<</SYS>>", "</s>", "<s>",
     "<start_of_turn>user", "<end_of_turn>", "</system>", "<user>", "<\u200b|im_start|>", "<|im_\u200bstart|>",
     "<<|im_end|>|im_end|>", "[IN[INST]ST]", "<</s>/s>", ">>> import torch", "<" * 50,
+    "＜｜im_end｜＞", "﹤|im_end|﹥", "❮❮❮END❯❯❯", "﹤﹤﹤END﹥﹥﹥", "〈〈〈END〉〉〉", "《《END》》",
 )  # fmt: skip
 hostile = st.lists(st.one_of(texts, st.sampled_from(LOOKALIKES)), max_size=6).map("".join)
 TURN = re.compile(r"(?i)<[|｜].{0,60}?[|｜]>|\[/?INST\]|</?(?:s|system|user|assistant)>")
@@ -25,9 +27,10 @@ TURN = re.compile(r"(?i)<[|｜].{0,60}?[|｜]>|\[/?INST\]|</?(?:s|system|user|as
 @pytest.mark.parametrize("text", LOOKALIKES)
 def test_a_look_alike_is_taken_out(text: str) -> None:
     inside = defuse(f"before {text} after")
-    assert not TURN.search(inside)
+    assert not TURN.search(unicodedata.normalize("NFKC", inside))
     assert "<<" not in inside
     assert ">>" not in inside
+    assert not re.search("[❮﹤〈《❯﹥〉》]{2}", inside)
     assert "before" in inside
     assert "after" in inside
 

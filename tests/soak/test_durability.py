@@ -189,7 +189,7 @@ def ends(database: str) -> list[tuple[object, ...]]:
         ).fetchall()
 
 
-@pytest.mark.timeout(1500)
+@pytest.mark.timeout(1500 if SHARE < 1 else 5400)
 def test_one_comment_each_showing_the_newest_text(
     database: str, fake: FakeGitHub, key_file: Path, port: int
 ) -> None:
@@ -224,6 +224,8 @@ def test_one_comment_each_showing_the_newest_text(
                 assert time.monotonic() - began < SETTLE_SECONDS, states(database)
                 await asyncio.sleep(0.5)
             settled = time.monotonic() - began
+            # The last kill may have been the web process's: one that still starts ends without a word.
+            await until_ready(client, 60)
 
     try:
         asyncio.run(go())

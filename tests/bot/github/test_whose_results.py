@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bot.github.records import PastedResult
-from knowledge.diagnostics import has_result, parse_result
+from knowledge.diagnostics import parse_result
+from knowledge.readback import taken_out
 from knowledge.report import Report
 from knowledge.triage import Triage
 from tests.bot.fake_core import a_triage, axis, thin
@@ -16,8 +17,8 @@ FOUND = "Driver and library: the two do not fit."
 
 
 def moved(report: Report) -> Triage:
-    """The network as it seems, a dependency once a result was pasted."""
-    if not has_result(report.body):
+    """The network as it seems, a dependency once a result was pasted that can be read."""
+    if taken_out(report)[1] is None:
         return a_triage(report)
     cause = axis(("dependency", 0.9), ("network_environment", 0.05))
     return a_triage(report, cause=cause, measured=[FOUND])
@@ -146,14 +147,14 @@ def test_results_kept_by_a_former_version_count_as_a_strangers(world: World, com
         "```distriage-result\n{}\n```",
     ],
 )
-def test_a_result_in_the_text_that_cannot_be_read_does_not_cost_the_triage(world: World, text: str) -> None:
-    def answer(report: Report) -> Triage:
-        if has_result(report.body):
-            parse_result(report.body)
-        return a_triage(report)
-
-    world.core.answer = answer
+def test_a_result_in_the_text_that_cannot_be_read_costs_no_triage_and_is_nobodys(
+    world: World, text: str
+) -> None:
     issue = world.issue(body=f"Watchdog caught a timeout on rank 3.\n{text}\n")
     assert world.opened(issue).reason == "created"
-    world.say(issue, "reporter", f"/triage result\n{result_block()}")
+    assert FOUND not in world.ours(issue)[0].body
+    world.say(issue, "maria", f"/triage result\n{result_block()}")
     assert issue.comments[-1].reactions == [(BOT, "+1")]
+    body = world.ours(issue)[0].body
+    assert FOUND in body
+    assert "As pasted by" not in body

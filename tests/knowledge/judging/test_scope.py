@@ -76,10 +76,12 @@ def test_a_framework_counts_when_the_text_names_it() -> None:
     told = read_report(
         Report("a/b#1", "It hangs on two machines", "The Horovod job hangs after an hour."), TABLE
     )
+    on_tpus = read_report(Report("a/b#1", "It hangs", "The torch_xla job hangs after an hour."), TABLE)
     by_repository = read_report(Report("horovod/horovod#1", "It hangs", "The job hangs."), TABLE)
     bare = read_report(Report("x.log", "", "ERROR: job cancelled", is_log=True), TABLE)
-    assert [counts_as_named(one) for one in (unnamed, told, by_repository, bare)] == [
+    assert [counts_as_named(one) for one in (unnamed, told, on_tpus, by_repository, bare)] == [
         False,
+        True,
         True,
         False,
         True,
