@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,8 @@ from knowledge.judging.axes import Judged, axis_ids
 from knowledge.judging.features import Floats
 from knowledge.taxonomy import Taxonomy
 
+NEVER = -60.0
+"""The bias of an id that the heads were not taught; its logarithm ends at LEAST."""
 SHIPPED_HEADS = Path(__file__).parent / "tuned_heads.npz"
 LEAST = -8.0
 """Log-probabilities below are cut: how impossible an id is does not matter, and one is never ruled out."""
@@ -60,19 +62,40 @@ def save_heads(
 
 
 def load_heads(taxonomy: Taxonomy, file: Path = SHIPPED_HEADS) -> TunedHeads:
-    """Read the heads. Raises ModelError when the file is missing or damaged, or made for other ids."""
+    """Read the heads. An id that is younger than they are gets the least probability, one that is gone is dropped.
+
+    Raises ModelError when the file is missing or damaged, or knows none of an axis's ids.
+    """
     remedy = "Restore the file, or make it anew with: make tune"
     try:
         with file.open("rb") as raw, np.load(raw, allow_pickle=False) as arrays:
             meta = json.loads(arrays["meta"].tobytes())
             heads = {
-                axis: (arrays[f"{axis}.weights"].astype(np.float32), arrays[f"{axis}.bias"])
-                for axis in meta["ids"]
+                axis: _columns(
+                    arrays[f"{axis}.weights"].astype(np.float32),
+                    arrays[f"{axis}.bias"],
+                    known,
+                    axis_ids(taxonomy, axis),
+                )
+                for axis, known in meta["ids"].items()
             }
     except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile, zlib.error) as error:
         raise ModelError(
             f"The tuned heads in {file} cannot be read ({type(error).__name__}).", remedy
         ) from error
-    if any(tuple(known) != axis_ids(taxonomy, axis) for axis, known in meta["ids"].items()):
+    if any(not set(known) & set(axis_ids(taxonomy, axis)) for axis, known in meta["ids"].items()):
         raise ModelError(f"The tuned heads in {file} were made for another taxonomy.", remedy)
     return TunedHeads(heads, meta["about"])
+
+
+def _columns(
+    weights: Floats, bias: Floats, known: Sequence[str], wanted: Sequence[str]
+) -> tuple[Floats, Floats]:
+    """Weights (2 x dims, ids) and bias (ids) in the order of the wanted ids."""
+    place = {id_: n for n, id_ in enumerate(known)}
+    columns = np.zeros((weights.shape[0], len(wanted)), np.float32)
+    biases = np.full(len(wanted), NEVER, np.float32)
+    for n, id_ in enumerate(wanted):
+        if id_ in place:
+            columns[:, n], biases[n] = weights[:, place[id_]], bias[place[id_]]
+    return columns, biases

@@ -35,9 +35,18 @@ def test_an_axis_that_was_not_taught_has_no_opinion() -> None:
 
 
 def test_heads_for_another_taxonomy_are_refused(tmp_path: Path) -> None:
-    save_heads({"stage": (np.zeros((4, 2)), np.zeros(2), ("A", "Z"))}, tmp_path / "heads.npz", {})  # type: ignore[arg-type]
+    save_heads({"stage": (np.zeros((4, 2)), np.zeros(2), ("Y", "Z"))}, tmp_path / "heads.npz", {})  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="another taxonomy"):
         load_heads(TAXONOMY, tmp_path / "heads.npz")
+
+
+def test_an_id_added_since_gets_least_and_one_that_is_gone_is_dropped(tmp_path: Path) -> None:
+    weights = np.array([[2.0, 0.0]], np.float32)
+    save_heads({"stage": (weights, np.zeros(2, np.float32), ("B", "GONE"))}, tmp_path / "heads.npz", {})
+    (scores,) = load_heads(TAXONOMY, tmp_path / "heads.npz").scores("stage", np.array([[1.0]], np.float32))
+    ids = axis_ids(TAXONOMY, "stage")
+    assert scores[0, ids.index("B")] == pytest.approx(0, abs=1e-6)
+    assert all(scores[0, n] == LEAST for n, id_ in enumerate(ids) if id_ != "B")
 
 
 def test_damaged_heads_are_told_with_their_remedy(tmp_path: Path) -> None:
