@@ -83,7 +83,7 @@ def test_broad_excepts_stand_only_at_the_edges_and_say_so() -> None:
 
 
 def test_links_between_documents_lead_somewhere() -> None:
-    for document in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+    for document in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text("utf-8")):
             assert (document.parent / target).exists(), f"{document.name} links to {target}"
 
