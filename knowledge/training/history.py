@@ -1,0 +1,161 @@
+"""Fit what ranks and verifies earlier reports (knowledge/history/weights.json).
+
+    python -m knowledge.training.history --tracker FILE ... [--linked FILE] [--cache DIR] [--dry-run]
+
+--tracker: exports with marked duplicates (knowledge/history/tracker.py). --linked: reports with ids "owner/repo#n"; one
+that calls itself the same as, or similar to, an earlier one is taken for its duplicate: noisy, and of other trackers.
+Prints figures on reports whose group was left out, and for each source by weights that never saw it. Deterministic.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import re2
+from rich.progress import Progress
+
+from embeddings.encoder import Encoder, OnnxEncoder
+from knowledge.history.compare import NAMES, compare
+from knowledge.history.index import Index
+from knowledge.history.learner import (
+    TARGET_PRECISION,
+    Compared,
+    Prediction,
+    fit,
+    fit_rank,
+    fit_verify,
+    held_out,
+    predict,
+)
+from knowledge.history.record import Post, aware, records_of
+from knowledge.history.tracker import Tracker, groups, in_order, read_tracker
+from knowledge.history.verifier import VERIFIED, Weights, save_weights
+from knowledge.issues import issue_of
+from knowledge.signatures import SignatureTable
+
+LINKED_WEIGHT = 0.3
+"""What a report's own word counts beside a tracker's mark."""
+_MENTION = re2.compile(
+    r"(?i)\b(?:same|similar|duplicate|identical|again|related|like|reopen\w*|seems? to be)\b"
+    r"[^\n#]{0,60}?(?:#|/issues/)(\d{1,6})\b"
+)
+Tick = Callable[[int], None]
+
+
+def main() -> None:
+    """Fit, print the held-out figures, and write the weights."""
+    parser = argparse.ArgumentParser(description="Fit what ranks and verifies earlier reports.")
+    parser.add_argument(
+        "--tracker", type=Path, action="append", default=[], help="export with marked duplicates"
+    )
+    parser.add_argument(
+        "--linked", type=Path, help="reports (.jsonl.gz) that name others of their repository"
+    )
+    parser.add_argument("--cache", type=Path, default=Path("build/data/cache"))
+    parser.add_argument("--dry-run", action="store_true", help="write nothing")
+    args = parser.parse_args()
+    encoder = OnnxEncoder(None, args.cache / "model")
+    trackers = [(file.name, read_tracker(file), 1.0) for file in args.tracker]
+    if args.linked:
+        trackers += [(name, tracker, LINKED_WEIGHT) for name, tracker in linked_trackers(args.linked)]
+    if not trackers:
+        parser.error("nothing to learn from: give --tracker FILE or --linked FILE")
+    reports: list[Compared] = []
+    with Progress() as progress:
+        for name, tracker, weight in trackers:
+            task = progress.add_task(name, total=len(tracker.posts))
+            reports += compared(tracker, name, encoder, partial(progress.advance, task), weight)
+    report_figures(reports)
+    weights = fit(marked(reports))
+    print_weights(weights)
+    if not args.dry_run:
+        learned = {name: len(tracker.queries()) for name, tracker, _ in trackers}
+        save_weights(weights, {"encoder": encoder.model_hash, "queries": learned})
+
+
+def compared(
+    tracker: Tracker, source: str, encoder: Encoder, tick: Tick = lambda n: None, weight: float = 1.0
+) -> list[Compared]:
+    """Every report of a tracker compared with the candidates among its earlier ones."""
+    queries = tracker.queries()
+    index = Index(encoder.dims)
+    out = []
+    for at, record in enumerate(records_of(tracker.posts, encoder, SignatureTable())):
+        others = index.candidates(record)
+        right = np.array([other.id in queries.get(at, ()) for other in others], bool)
+        pairs = compare(record, others, index.words)
+        out.append(Compared(f"{source}/{tracker.group[at]}", source, pairs, right, at in queries, weight))
+        index.add(record)
+        tick(1)
+    return out
+
+
+def linked_trackers(file: Path) -> Iterable[tuple[str, Tracker]]:
+    """One tracker a repository, of those where reports call themselves the same as earlier ones."""
+    with gzip.open(file, "rt", encoding="utf-8") as lines:
+        records = {issue_of(record["id"]): record for record in map(json.loads, lines)}
+    by_repository: dict[str, list[str]] = {}
+    for id in records:
+        by_repository.setdefault(id.partition("#")[0], []).append(id)
+    for repository, ids in sorted(by_repository.items()):
+        marked: dict[str, list[str]] = {}
+        for id in ids:
+            named = [f"{repository}#{n}" for n in _MENTION.findall(records[id]["body"] or "")]
+            marked[id] = [other for other in named if other in records and other != id]
+        if any(marked.values()):
+            posts = in_order(_post(id, records[id]) for id in ids)
+            yield repository, Tracker(tuple(posts), tuple(groups([post.id for post in posts], marked)))
+
+
+def _post(id: str, record: dict[str, str]) -> Post:
+    opened = aware(datetime.fromisoformat(record["opened"])) if record.get("opened") else None
+    return Post(id, record["title"], record["body"] or "", opened)
+
+
+def marked(reports: Sequence[Compared]) -> list[Compared]:
+    """What weights are fitted on: where people mark duplicates, all reports; elsewhere only those that name one.
+
+    A report that names none says nothing of whether an earlier one was the same.
+    """
+    return [r for r in reports if r.weight == 1.0 or r.has_earlier]
+
+
+def report_figures(reports: Sequence[Compared]) -> None:
+    """Print recall and the verifier's figures, held out by group and by source."""
+    taught = marked(reports)
+    for source in dict.fromkeys(r.source for r in reports):
+        own = [r for r in taught if r.source == source]
+        found = [one for r, one in zip(taught, held_out(taught), strict=True) if r.source == source]
+        print(f"{source}: {_figures(own, found)}")
+        rest = [r for r in taught if r.source != source]
+        if any(r.right.any() for r in rest):
+            rank = fit_rank(rest)
+            verify = fit_verify(rest, rank)
+            print(f"  never seen: {_figures(own, [predict(r, rank, verify) for r in own])}")
+
+
+def _figures(reports: Sequence[Compared], predictions: Sequence[Prediction]) -> str:
+    asked = [one for r, one in zip(reports, predictions, strict=True) if r.has_earlier]
+    hits = [sum(one.place is not None and one.place <= k for one in asked) for k in (1, 5, 10)]
+    pool = sum(one.place is not None for one in asked)
+    n = max(len(asked), 1)
+    shares = " / ".join(f"{hit / n:.2f}" for hit in hits)
+    return f"{len(reports)} reports, {len(asked)} queries; R@1/5/10 {shares} ({hits}); {pool} among the candidates"
+
+
+def print_weights(weights: Weights) -> None:
+    """Print the weights by name."""
+    print("rank", dict(zip(NAMES, weights.rank, strict=True)))
+    print("verify", dict(zip(VERIFIED, weights.verify, strict=True)))
+    print(f"threshold {weights.threshold:.3f} for precision {TARGET_PRECISION}")
+
+
+if __name__ == "__main__":
+    main()
