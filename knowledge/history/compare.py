@@ -14,17 +14,7 @@ from knowledge.history.record import Record
 
 Array = npt.NDArray[np.float64]
 
-NAMES = (
-    "words",
-    "titles",
-    "their_title",
-    "our_title",
-    "errors",
-    "frames",
-    "near_titles",
-    "near_accounts",
-    "age",
-)
+NAMES = ("words", "title", "errors", "frames", "near", "age")
 """Columns of `compare`, in order."""
 _UNKNOWN_AGE = 90.0
 """Days taken for a pair where a date is missing: the median of pairs in tracker exports is of this order."""
@@ -42,25 +32,24 @@ class Rarities(Protocol):
 def compare(record: Record, others: Sequence[Record], rarities: Rarities) -> Array:
     """Numbers of the pairs of `record` with each of `others`, float (len(others), len(NAMES)).
 
-    Cosines of TF-IDF weights: whole reports, titles, the other's title in this report, this title in the other
-    report, error words, frames; cosines of sentence vectors of titles and accounts; -log(1 + days between the two).
+    words, errors, frames: cosines of TF-IDF weights of the whole reports, of their error lines, of their innermost
+    stacks. title: how well the title of one is found in the other, whichever way it is found better: reporters put
+    into the text what another makes the title. near: cosine of the sentence vectors of the accounts.
+    age: -log(1 + days between the two), since most are reported again while the failure is fresh.
     """
     whole, wholes = all_words(record), [all_words(other) for other in others]
-    titles = [other.title for other in others]
-    near = np.stack([other.vectors for other in others]) if others else np.zeros((0, *record.vectors.shape))
-    frames = [dict.fromkeys(other.frames, 1) for other in others]
-    weights = _Weights(rarities, [whole, record.error, *wholes, *(other.error for other in others)])
+    near = np.array([other.vectors[1] @ record.vectors[1] for other in others])
+    frames, stacks = dict.fromkeys(record.frames, 1), [dict.fromkeys(other.frames, 1) for other in others]
+    errors = [other.error for other in others]
+    weights = _Weights(rarities, [whole, record.error, *wholes, *errors])
     columns = (
         weights.cosines(whole, wholes),
-        weights.cosines(record.title, titles),
-        weights.cosines(whole, titles),
-        weights.cosines(record.title, wholes),
-        weights.cosines(record.error, [other.error for other in others]),
-        _Weights(_Even(), [dict.fromkeys(record.frames, 1), *frames]).cosines(
-            dict.fromkeys(record.frames, 1), frames
+        np.maximum(
+            weights.cosines(whole, [other.title for other in others]), weights.cosines(record.title, wholes)
         ),
-        near[:, 0] @ record.vectors[0],
-        near[:, 1] @ record.vectors[1],
+        weights.cosines(record.error, errors),
+        _Weights(_Even(), [frames, *stacks]).cosines(frames, stacks),
+        near,
         np.array([-np.log1p(_days(record, other)) for other in others]),
     )
     return np.stack([np.asarray(column, float) for column in columns], axis=1)
