@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from knowledge.history.compare import NAMES
-from knowledge.history.verifier import SHOWN, VERIFIED, Weights, sigmoid, verified
+from knowledge.history.verifier import SHOWN, VERIFIED, Weights, has_reason, sigmoid, verified
 
 Array = npt.NDArray[np.float64]
 
@@ -33,7 +33,9 @@ class Compared:
     pairs: Array
     """(candidates, len(NAMES))"""
     right: npt.NDArray[np.bool_]
-    """(candidates,): those marked as the same failure."""
+    """(candidates,): those marked as the same failure; what the ranking learns and is scored by."""
+    same: npt.NDArray[np.bool_]
+    """(candidates,): those that are the same, marked or judged so by a reader; what the verifier learns."""
     has_earlier: bool
     """An earlier report of its group exists, among the candidates or not."""
     weight: float = 1.0
@@ -43,7 +45,7 @@ def fit(reports: Sequence[Compared]) -> Weights:
     """Ranking, verifier and threshold from all reports; the threshold on predictions held out by group."""
     rank = fit_rank(reports)
     verify = fit_verify(reports, rank)
-    return Weights(tuple(rank), tuple(verify), fit_threshold(reports, held_out(reports)))
+    return Weights(tuple(rank), tuple(verify), fit_threshold(held_out(reports)))
 
 
 def fit_rank(reports: Sequence[Compared]) -> Array:
@@ -99,7 +101,7 @@ def fit_verify(reports: Sequence[Compared], rank: Array) -> Array:
     for r in reports:
         best, seen = _best(r, rank)
         rows.append(seen[best])
-        hits.append(r.right[best])
+        hits.append(r.same[best])
         weights.append(np.full(len(best), r.weight))
     x, y = np.concatenate(rows), np.concatenate(hits).astype(float)
     weight = np.concatenate(weights)
@@ -132,7 +134,10 @@ class Prediction:
     """Of the first marked report, counted from 1; None = not among the candidates."""
     p: Array
     """Of the candidates that could be shown, best first."""
-    right: npt.NDArray[np.bool_]
+    same: npt.NDArray[np.bool_]
+    reason: npt.NDArray[np.bool_]
+    """Whether more than likeness speaks for them."""
+    has_same: bool
 
 
 def held_out(reports: Sequence[Compared], folds: int = 10) -> list[Prediction]:
@@ -159,23 +164,57 @@ def predict(report: Compared, rank: Array, verify: Array) -> Prediction:
     if report.right.any():
         order = np.argsort(-(report.pairs @ rank), kind="stable")
         place = int(np.argmax(report.right[order])) + 1
-    return Prediction(place, sigmoid(seen[best] @ verify), report.right[best])
+    return Prediction(
+        place,
+        sigmoid(seen[best] @ verify),
+        report.same[best],
+        has_reason(report.pairs[best]),
+        bool(report.has_earlier or report.same.any()),
+    )
 
 
-def fit_threshold(
-    reports: Sequence[Compared], predictions: Sequence[Prediction], target: float = TARGET_PRECISION
-) -> float:
+def fit_threshold(predictions: Sequence[Prediction], target: float = TARGET_PRECISION) -> float:
     """The lowest probability from which on matches are right often enough; above 1 = never.
 
-    Every report counts that is not from our own examples, those without a marked earlier one as well.
+    Every report counts, those without an earlier one as well: most of a tracker's have none.
     """
     told = sorted(
-        ((float(p), bool(hit)) for one in predictions for p, hit in zip(one.p, one.right, strict=True)),
+        (
+            (float(p), bool(same))
+            for one in predictions
+            for p, same, reason in zip(one.p, one.same, one.reason, strict=True)
+            if reason
+        ),
         reverse=True,
     )
     right, threshold = 0, NEVER
-    for n, (p, hit) in enumerate(told, 1):
-        right += hit
+    for n, (p, same) in enumerate(told, 1):
+        right += same
         if n >= LEAST and right / n >= target:
             threshold = p
     return threshold
+
+
+@dataclass(frozen=True, slots=True)
+class ShownFigures:
+    """What is shown at a threshold."""
+
+    matches: int
+    right: int
+    reports: int
+    """Reports that have an earlier one that is the same, marked or judged."""
+    reached: int
+    """Of these, those that are shown a right one."""
+
+
+def shown_figures(predictions: Sequence[Prediction], threshold: float) -> ShownFigures:
+    """Count what these predictions show."""
+    shown = [one.reason & (one.p >= threshold) for one in predictions]
+    have = [one.has_same for one in predictions]
+    hit = [bool((one.same & seen).any()) for one, seen in zip(predictions, shown, strict=True)]
+    return ShownFigures(
+        matches=sum(int(seen.sum()) for seen in shown),
+        right=sum(int((one.same & seen).sum()) for one, seen in zip(predictions, shown, strict=True)),
+        reports=sum(have),
+        reached=sum(hit),
+    )

@@ -26,6 +26,8 @@ from knowledge.signatures import SignatureTable
 
 MOST_LINES = 3
 """Error lines kept to be compared whole."""
+_TELLING = 5
+"""Words of a line that is worth keeping: "AssertionError:" is shared by everybody."""
 _READ = 60_000
 """Characters of a body that are read closely; of a longer one the first two thirds and the end."""
 _EMBEDDED = 700
@@ -128,7 +130,11 @@ def _record(post: Post, reading: Reading, vectors: Floats) -> Record:
         error=counted(_error_text(stack, [d.text for d in told])),
         frames=tuple(stack.frames),
         exception=stack.exception,
-        lines=tuple(dict.fromkeys(_squeezed(d.text) for d in told)),
+        lines=tuple(
+            dict.fromkeys(
+                _squeezed(d.text) for d in told if len(d.text.replace(".", " ").split()) >= _TELLING
+            )
+        ),
         signatures=tuple(
             dict.fromkeys(hit.signature.id for _, hit in reading.hits if hit.signature.role == "root")
         ),

@@ -25,9 +25,11 @@ _CRASH = re2.compile(
 _CAUSED = re2.compile(r"^\s*(?:\[\w+\]\s*)?Caused by: ")
 _RAISED = re2.compile(
     r"^\s*(?:\[\w+\]\s*)?(?:Caused by:\s*|Uncaught (?:\(in promise\) )?|Exception in thread \"[^\"\n]{0,120}\" )?"
-    r"((?:[A-Za-z_$][\w$]*\.)*[A-Za-z_$][\w$]*(?:Error|Exception|Failure|Interrupt|Exit|Fault|Timeout))(?:\s*:|\s*$)"
+    r"((?:[A-Za-z_$][\w$]*\.)*[A-Za-z_$][\w$]*(?:Error|Exception|Failure|Interrupt))(?:\s*:|\s*$)"
 )
-_NAMED = re2.compile(r"\b((?:[a-z_][\w]*\.)*[A-Z][A-Za-z0-9_]*(?:Error|Exception))\b")
+_NAMED = re2.compile(r"\b((?:[a-z_][\w]*\.)*[A-Z][A-Za-z0-9]*(?:Error|Exception))\b")
+_TEST = re2.compile(r"^I?Test(?:[A-Z]|$)|Test$")
+"""A test's name ends like an exception's now and then (TestDiskError)."""
 _MADE = re2.compile(r"\$\$?(?:Lambda|\d+|lambda|EnhancerBy\w*).*|\blambda\$|/0x[0-9a-f]+|<[^<>]*>")
 """What a compiler adds to a name: numbers of lambdas and inner classes, template arguments."""
 
@@ -70,7 +72,7 @@ def innermost(lines: Iterable[str]) -> Stack:
         elif inside and line.strip() and not line.startswith((" ", "\t", "...")):
             inside = False
         if not named and (seen := _NAMED.search(line)):
-            named = _short(seen.group(1))
+            named = _short(seen.group(1)) if not _TEST.search(_short(seen.group(1))) else ""
     if not stacks:
         return Stack(pending or named)
     kind, stack = stacks[-1]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -30,9 +30,11 @@ from knowledge.history.learner import (
     Prediction,
     fit,
     fit_rank,
+    fit_threshold,
     fit_verify,
     held_out,
     predict,
+    shown_figures,
 )
 from knowledge.history.record import Post, aware, records_of
 from knowledge.history.tracker import Tracker, groups, in_order, read_tracker
@@ -40,6 +42,9 @@ from knowledge.history.verifier import VERIFIED, Weights, save_weights
 from knowledge.issues import issue_of
 from knowledge.signatures import SignatureTable
 
+JUDGED = Path(__file__).parent / "history_judged.jsonl"
+"""Pairs of one tracker that it left unmarked and a reader found to be the same: ids alone. One pass over the 212 likest
+unmarked pairs (not human); the others of these are not the same."""
 LINKED_WEIGHT = 0.3
 """What a report's own word counts beside a tracker's mark."""
 _MENTION = re2.compile(
@@ -56,6 +61,9 @@ def main() -> None:
         "--tracker", type=Path, action="append", default=[], help="export with marked duplicates"
     )
     parser.add_argument(
+        "--judged", type=Path, default=JUDGED, help="pairs of ids that a reader found the same"
+    )
+    parser.add_argument(
         "--linked", type=Path, help="reports (.jsonl.gz) that name others of their repository"
     )
     parser.add_argument("--cache", type=Path, default=Path("build/data/cache"))
@@ -67,11 +75,12 @@ def main() -> None:
         trackers += [(name, tracker, LINKED_WEIGHT) for name, tracker in linked_trackers(args.linked)]
     if not trackers:
         parser.error("nothing to learn from: give --tracker FILE or --linked FILE")
+    same = judged_pairs(args.judged)
     reports: list[Compared] = []
     with Progress() as progress:
         for name, tracker, weight in trackers:
             task = progress.add_task(name, total=len(tracker.posts))
-            reports += compared(tracker, name, encoder, partial(progress.advance, task), weight)
+            reports += compared(tracker, name, encoder, partial(progress.advance, task), weight, same)
     report_figures(reports)
     weights = fit(marked(reports))
     print_weights(weights)
@@ -81,20 +90,37 @@ def main() -> None:
 
 
 def compared(
-    tracker: Tracker, source: str, encoder: Encoder, tick: Tick = lambda n: None, weight: float = 1.0
+    tracker: Tracker,
+    source: str,
+    encoder: Encoder,
+    tick: Tick = lambda n: None,
+    weight: float = 1.0,
+    judged: Collection[frozenset[str]] = (),
 ) -> list[Compared]:
-    """Every report of a tracker compared with the candidates among its earlier ones."""
+    """Every report of a tracker compared with the candidates among its earlier ones.
+
+    `judged`: pairs of ids that are the same, though the tracker does not say so.
+    """
     queries = tracker.queries()
     index = Index(encoder.dims)
     out = []
     for at, record in enumerate(records_of(tracker.posts, encoder, SignatureTable())):
         others = index.candidates(record)
         right = np.array([other.id in queries.get(at, ()) for other in others], bool)
+        same = right | np.array([{record.id, other.id} in judged for other in others], bool)
         pairs = compare(record, others, index.words)
-        out.append(Compared(f"{source}/{tracker.group[at]}", source, pairs, right, at in queries, weight))
+        out.append(
+            Compared(f"{source}/{tracker.group[at]}", source, pairs, right, same, at in queries, weight)
+        )
         index.add(record)
         tick(1)
     return out
+
+
+def judged_pairs(file: Path) -> set[frozenset[str]]:
+    """Pairs of ids in lines of {"a", "b"}."""
+    lines = file.read_text("utf-8").splitlines()
+    return {frozenset((pair["a"], pair["b"])) for pair in map(json.loads, lines)}
 
 
 def linked_trackers(file: Path) -> Iterable[tuple[str, Tracker]]:
@@ -130,24 +156,31 @@ def marked(reports: Sequence[Compared]) -> list[Compared]:
 def report_figures(reports: Sequence[Compared]) -> None:
     """Print recall and the verifier's figures, held out by group and by source."""
     taught = marked(reports)
+    predictions = held_out(taught)
+    threshold = fit_threshold(predictions)
     for source in dict.fromkeys(r.source for r in reports):
         own = [r for r in taught if r.source == source]
-        found = [one for r, one in zip(taught, held_out(taught), strict=True) if r.source == source]
-        print(f"{source}: {_figures(own, found)}")
+        found = [one for r, one in zip(taught, predictions, strict=True) if r.source == source]
+        print(f"{source}: {_figures(own, found, threshold)}")
         rest = [r for r in taught if r.source != source]
         if any(r.right.any() for r in rest):
             rank = fit_rank(rest)
             verify = fit_verify(rest, rank)
-            print(f"  never seen: {_figures(own, [predict(r, rank, verify) for r in own])}")
+            print(f"  never seen: {_figures(own, [predict(r, rank, verify) for r in own], threshold)}")
 
 
-def _figures(reports: Sequence[Compared], predictions: Sequence[Prediction]) -> str:
+def _figures(reports: Sequence[Compared], predictions: Sequence[Prediction], threshold: float) -> str:
     asked = [one for r, one in zip(reports, predictions, strict=True) if r.has_earlier]
     hits = [sum(one.place is not None and one.place <= k for one in asked) for k in (1, 5, 10)]
     pool = sum(one.place is not None for one in asked)
     n = max(len(asked), 1)
     shares = " / ".join(f"{hit / n:.2f}" for hit in hits)
-    return f"{len(reports)} reports, {len(asked)} queries; R@1/5/10 {shares} ({hits}); {pool} among the candidates"
+    seen = shown_figures(predictions, threshold)
+    return (
+        f"{len(reports)} reports, {len(asked)} queries; R@1/5/10 {shares} ({hits}); {pool} among the candidates\n"
+        f"  shown from {threshold:.2f} on: {seen.matches}, right {seen.right}; of {seen.reports} reports that have one "
+        f"{seen.reached} are shown it"
+    )
 
 
 def print_weights(weights: Weights) -> None:
