@@ -124,7 +124,7 @@ def shared(record: Record, other: Record, rarities: Rarities) -> Shared:
     both = [name for name in record.versions if name in other.versions]
     same = {name: record.versions[name] for name in both if record.versions[name] == other.versions[name]}
     mine = all_words(record)
-    common = sorted(word for word in all_words(other) if word in mine)
+    common = sorted(word for word in all_words(other) if word in mine and any(map(str.isalpha, word)))
     rare = np.argsort(-rarities.rarity(common), kind="stable")[:_SHOWN]
     return Shared(
         signatures=tuple(id for id in record.signatures if id in other.signatures),

@@ -15,7 +15,7 @@ Array = npt.NDArray[np.float64]
 
 TARGET_PRECISION = 0.90
 """Share of the matches shown that must be marked as the same."""
-LEAST = 15
+LEAST = 10
 """Matches needed on one side of a threshold before it says anything."""
 RANK_PENALTY = 0.1
 VERIFY_PENALTY = 1.0
@@ -39,17 +39,20 @@ class Compared:
     has_earlier: bool
     """An earlier report of its group exists, among the candidates or not."""
     weight: float = 1.0
+    complete: bool = True
+    """People mark duplicates there, so that a pair without a mark is probably not the same; the verifier needs that."""
 
 
 def fit(reports: Sequence[Compared]) -> Weights:
     """Ranking, verifier and threshold from all reports; the threshold on predictions held out by group."""
     rank = fit_rank(reports)
     verify = fit_verify(reports, rank)
-    return Weights(tuple(rank), tuple(verify), fit_threshold(held_out(reports)))
+    found = [one for r, one in zip(reports, held_out(reports), strict=True) if r.complete]
+    return Weights(tuple(rank), tuple(verify), fit_threshold(found))
 
 
 def fit_rank(reports: Sequence[Compared]) -> Array:
-    """Weights that put a marked report first: penalised conditional logistic regression (a softmax per report)."""
+    """Weights that put a marked report first: penalised conditional logistic regression (a softmax for each report)."""
     taught = [r for r in reports if r.right.any()]
     free = list(range(len(NAMES)))
     while True:
@@ -97,20 +100,22 @@ def _newton(taught: Sequence[Compared], free: Sequence[int]) -> Array:
 
 def fit_verify(reports: Sequence[Compared], rank: Array) -> Array:
     """Logistic regression over the best few candidates of every report, those without a marked one included."""
-    rows, hits, weights = [], [], []
+    rows, hits = [], []
     for r in reports:
+        if not r.complete:
+            continue
         best, seen = _best(r, rank)
         rows.append(seen[best])
         hits.append(r.same[best])
-        weights.append(np.full(len(best), r.weight))
-    x, y = np.concatenate(rows), np.concatenate(hits).astype(float)
-    weight = np.concatenate(weights)
     w = np.zeros(len(VERIFIED))
+    if not rows:
+        return w
+    x, y = np.concatenate(rows), np.concatenate(hits).astype(float)
     penalty = np.diag([1e-6, *[VERIFY_PENALTY] * (len(VERIFIED) - 1)])
     for _ in range(_ROUNDS):
         p = sigmoid(x @ w)
-        gradient = x.T @ (weight * (p - y)) + penalty @ w
-        curve = (x * (weight * p * (1 - p))[:, None]).T @ x + penalty
+        gradient = x.T @ (p - y) + penalty @ w
+        curve = (x * (p * (1 - p))[:, None]).T @ x + penalty
         step = np.linalg.solve(curve, gradient)
         w = w - step * min(1.0, 3 / max(float(np.abs(step).max()), 1e-9))
         if np.abs(step).max() < 1e-6:
@@ -176,7 +181,7 @@ def predict(report: Compared, rank: Array, verify: Array) -> Prediction:
 def fit_threshold(predictions: Sequence[Prediction], target: float = TARGET_PRECISION) -> float:
     """The lowest probability from which on matches are right often enough; above 1 = never.
 
-    Every report counts, those without an earlier one as well: most of a tracker's have none.
+    Every report of a tracker counts, those without an earlier one as well: most have none.
     """
     told = sorted(
         (

@@ -31,7 +31,6 @@ from knowledge.history.learner import (
     fit,
     fit_rank,
     fit_threshold,
-    fit_verify,
     held_out,
     predict,
     shown_figures,
@@ -150,37 +149,38 @@ def marked(reports: Sequence[Compared]) -> list[Compared]:
 
     A report that names none says nothing of whether an earlier one was the same.
     """
-    return [r for r in reports if r.weight == 1.0 or r.has_earlier]
+    return [r for r in reports if r.complete or r.has_earlier]
 
 
 def report_figures(reports: Sequence[Compared]) -> None:
-    """Print recall and the verifier's figures, held out by group and by source."""
+    """Print recall and what would be shown, held out by group; recall also by weights that never saw the source."""
     taught = marked(reports)
     predictions = held_out(taught)
-    threshold = fit_threshold(predictions)
+    threshold = fit_threshold([one for r, one in zip(taught, predictions, strict=True) if r.complete])
     for source in dict.fromkeys(r.source for r in reports):
         own = [r for r in taught if r.source == source]
         found = [one for r, one in zip(taught, predictions, strict=True) if r.source == source]
-        print(f"{source}: {_figures(own, found, threshold)}")
+        print(f"{source}: {recall_figures(own, found)}")
         rest = [r for r in taught if r.source != source]
         if any(r.right.any() for r in rest):
             rank = fit_rank(rest)
-            verify = fit_verify(rest, rank)
-            print(f"  never seen: {_figures(own, [predict(r, rank, verify) for r in own], threshold)}")
+            unseen = [predict(r, rank, np.zeros(len(VERIFIED))) for r in own]
+            print(f"  never seen: {recall_figures(own, unseen)}")
+        if all(r.complete for r in own):
+            seen = shown_figures(found, threshold)
+            print(
+                f"  shown from {threshold:.2f} on: {seen.matches}, {seen.right} of them right; "
+                f"of {seen.reports} reports that have one {seen.reached} are shown it"
+            )
 
 
-def _figures(reports: Sequence[Compared], predictions: Sequence[Prediction], threshold: float) -> str:
+def recall_figures(reports: Sequence[Compared], predictions: Sequence[Prediction]) -> str:
+    """R@1, R@5, R@10 over the reports with an earlier one, and how many have it among their candidates."""
     asked = [one for r, one in zip(reports, predictions, strict=True) if r.has_earlier]
     hits = [sum(one.place is not None and one.place <= k for one in asked) for k in (1, 5, 10)]
     pool = sum(one.place is not None for one in asked)
-    n = max(len(asked), 1)
-    shares = " / ".join(f"{hit / n:.2f}" for hit in hits)
-    seen = shown_figures(predictions, threshold)
-    return (
-        f"{len(reports)} reports, {len(asked)} queries; R@1/5/10 {shares} ({hits}); {pool} among the candidates\n"
-        f"  shown from {threshold:.2f} on: {seen.matches}, right {seen.right}; of {seen.reports} reports that have one "
-        f"{seen.reached} are shown it"
-    )
+    shares = " / ".join(f"{hit / max(len(asked), 1):.2f}" for hit in hits)
+    return f"{len(asked)} queries; R@1/5/10 {shares} ({hits}); {pool} among the candidates"
 
 
 def print_weights(weights: Weights) -> None:
