@@ -16,7 +16,7 @@ import numpy as np
 from embeddings.encoder import Encoder
 from eval.bootstrap import Estimate, group_weights
 from knowledge.history.index import Index, Postings
-from knowledge.history.record import Record, records_of
+from knowledge.history.record import Post, Record, records_of
 from knowledge.history.tracker import Tracker
 from knowledge.history.verifier import Near, Weights, nearest
 from knowledge.signatures import SignatureTable
@@ -68,20 +68,26 @@ def _ticked(records: Iterable[Record], tick: Tick) -> Iterator[Record]:
 
 
 def rank_plainly(tracker: Tracker, tick: Tick = lambda what, n: None) -> list[Ranked]:
-    """The baseline: TF-IDF cosine over the words of title and body, logarithmic counts, nothing else."""
-    queries = tracker.queries()
+    """The baseline: TF-IDF cosine over the words of title and body, logarithmic counts, nothing else.
+
+    As usual for it, word rarities are those of the whole file, which favours it a little; candidates are earlier ones.
+    """
     postings = Postings()
-    out: list[Ranked] = []
-    for at, post in enumerate(tracker.posts):
-        counts = Counter(_WORD.findall(f"{post.title} {post.body}".lower()))
-        if at in queries:
-            scores = postings.cosines(counts)
-            best = np.argsort(-scores, kind="stable")[:KEPT]
-            near = tuple(tracker.posts[int(n)].id for n in best)
-            out.append(Ranked(post.id, tracker.group[at], queries[at], near))
-        postings.add(counts)
+    for post in tracker.posts:
+        postings.add(_plain_words(post))
         tick("plain TF-IDF", 1)
+    postings.settle()
+    out: list[Ranked] = []
+    for at, right in tracker.queries().items():
+        scores = postings.cosines(_plain_words(tracker.posts[at]))[:at]
+        best = np.argsort(-scores, kind="stable")[:KEPT]
+        near = tuple(tracker.posts[int(n)].id for n in best)
+        out.append(Ranked(tracker.posts[at].id, tracker.group[at], right, near))
     return out
+
+
+def _plain_words(post: Post) -> Counter[str]:
+    return Counter(_WORD.findall(f"{post.title} {post.body}".lower()))
 
 
 def recall(ranked: Sequence[Ranked], k: int) -> Estimate:

@@ -65,6 +65,14 @@ class Postings:
         for word, times in counts.items():
             self._of.setdefault(word, array("I")).append(document << 4 | min(times, _MOST_TIMES))
 
+    def settle(self) -> None:
+        """Measure the length of every document again, by the rarities of now."""
+        squares = np.zeros(len(self))
+        for held, rarity in zip(self._of.values(), self.rarity(list(self._of)), strict=True):
+            packed = np.frombuffer(held, np.uint32)
+            squares[packed >> 4] += (rarity * (1 + np.log((packed & _MOST_TIMES).astype(float)))) ** 2
+        self._lengths = array("f", np.sqrt(np.maximum(squares, 1e-18)))
+
     def cosines(self, counts: Mapping[str, int]) -> Array:
         """The TF-IDF cosine of `counts` with every document, (documents,)."""
         scores = np.zeros(len(self))

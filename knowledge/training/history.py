@@ -1,9 +1,10 @@
 """Fit what ranks and verifies earlier reports (knowledge/history/weights.json).
 
-    python -m knowledge.training.history --tracker FILE ... [--linked FILE] [--cache DIR] [--dry-run]
+    python -m knowledge.training.history --tracker FILE ... [--linked FILE] [--cache DIR] [--dry-run] [--examples]
 
 --tracker: exports with marked duplicates (knowledge/history/tracker.py). --linked: reports with ids "owner/repo#n"; one
 that calls itself the same as, or similar to, an earlier one is taken for its duplicate: noisy, and of other trackers.
+--examples: also score the new weights on the catalogue's example reports, of which none is learned from.
 Prints figures on reports whose group was left out, and for each source by weights that never saw it. Deterministic.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
@@ -22,6 +24,7 @@ import re2
 from rich.progress import Progress
 
 from embeddings.encoder import Encoder, OnnxEncoder
+from knowledge.findings.compile import read_catalogue
 from knowledge.history.compare import NAMES, compare
 from knowledge.history.index import Index
 from knowledge.history.learner import (
@@ -66,6 +69,7 @@ def main() -> None:
         "--linked", type=Path, help="reports (.jsonl.gz) that name others of their repository"
     )
     parser.add_argument("--cache", type=Path, default=Path("build/data/cache"))
+    parser.add_argument("--examples", action="store_true", help="score the catalogue's examples, too")
     parser.add_argument("--dry-run", action="store_true", help="write nothing")
     args = parser.parse_args()
     encoder = OnnxEncoder(None, args.cache / "model")
@@ -83,6 +87,8 @@ def main() -> None:
     report_figures(reports)
     weights = fit(marked(reports))
     print_weights(weights)
+    if args.examples:
+        print_examples(weights, encoder)
     if not args.dry_run:
         learned = {name: len(tracker.queries()) for name, tracker, _ in trackers}
         save_weights(weights, {"encoder": encoder.model_hash, "queries": learned})
@@ -181,6 +187,33 @@ def recall_figures(reports: Sequence[Compared], predictions: Sequence[Prediction
     pool = sum(one.place is not None for one in asked)
     shares = " / ".join(f"{hit / max(len(asked), 1):.2f}" for hit in hits)
     return f"{len(asked)} queries; R@1/5/10 {shares} ({hits}); {pool} among the candidates"
+
+
+def example_tracker() -> Tracker:
+    """The catalogue's examples as a tracker, in an order that says nothing: those of one entry are the same failure."""
+    _, examples = read_catalogue()
+    group: dict[str, str] = {}
+    posts = []
+    for entry, found in examples.items():
+        for number, example in enumerate(found):
+            id = f"{entry}/{number}"
+            posts.append(Post(id, example.title, example.body))
+            group[id] = (example.actual or id) if example.kind == "near_miss" else entry
+    posts.sort(key=lambda post: hashlib.sha256(post.id.encode()).hexdigest())
+    numbers: dict[str, int] = {}
+    return Tracker(tuple(posts), tuple(numbers.setdefault(group[p.id], len(numbers)) for p in posts))
+
+
+def print_examples(weights: Weights, encoder: Encoder) -> None:
+    """Print recall and what is shown on the catalogue's examples."""
+    found = compared(example_tracker(), "examples", encoder)
+    rank, verify = np.array(weights.rank), np.array(weights.verify)
+    predictions = [predict(r, rank, verify) for r in found]
+    seen = shown_figures(predictions, weights.threshold)
+    print(f"examples, never learned from: {recall_figures(found, predictions)}")
+    print(
+        f"  shown: {seen.matches}, {seen.right} of them right; {seen.reached} of {seen.reports} reports are shown it"
+    )
 
 
 def print_weights(weights: Weights) -> None:
