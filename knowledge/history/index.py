@@ -87,7 +87,7 @@ class Postings:
 
 
 class Index:
-    """Records in the order in which they were opened, in memory; about 5 kB a record (docs/history.md)."""
+    """Records in the order in which they were opened, in memory; about 10 kB a record (docs/history.md)."""
 
     def __init__(self, dims: int) -> None:
         """Start empty; `dims` is the length of one of a record's two vectors."""

@@ -195,7 +195,8 @@ def fit_threshold(predictions: Sequence[Prediction], target: float = TARGET_PREC
     right, threshold = 0, NEVER
     for n, (p, same) in enumerate(told, 1):
         right += same
-        if n >= LEAST and right / n >= target:
+        tied = n < len(told) and told[n][0] == p
+        if n >= LEAST and right / n >= target and not tied:
             threshold = p
     return threshold
 
