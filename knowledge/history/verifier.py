@@ -26,8 +26,6 @@ VERIFIED = ("one", *NAMES, "score", "lead")
 """What the verifier sees of a pair: 1, its numbers, its rank score, and by how much that leads over the next best."""
 SAME_ERROR = 0.3
 """Likeness of the error lines from which on two reports show one error."""
-SAME_TEXT = 0.95
-"""Likeness of the words from which on two reports are one text sent twice."""
 SHOWN = 2
 """Matches shown at most."""
 _REMEDY = "Install distriage again, or run: python -m knowledge.training.history --help"
@@ -98,13 +96,12 @@ def closest(
 
 
 def has_reason(pairs: Array) -> npt.NDArray[np.bool_]:
-    """Whether anything but likeness speaks for a pair, (pairs,): an error that both show, or the same text.
+    """Whether more than likeness speaks for a pair, (pairs,): an error that both show.
 
     "Replace X in module A" and "... in module B" are as alike as two reports of one failure; without this they would be
     most of what is shown on a tracker of tasks.
     """
-    errors, whole = pairs[:, NAMES.index("errors")], pairs[:, NAMES.index("words")]
-    return np.asarray((errors >= SAME_ERROR) | (whole >= SAME_TEXT))
+    return np.asarray(pairs[:, NAMES.index("errors")] >= SAME_ERROR)
 
 
 def verified(pairs: Array, scores: Array) -> Array:

@@ -1,10 +1,10 @@
 """Fit what ranks and verifies earlier reports (knowledge/history/weights.json).
 
-    python -m knowledge.training.history --tracker FILE ... [--linked FILE] [--cache DIR] [--dry-run] [--examples]
+    python -m knowledge.training.history --tracker FILE ... [--linked FILE] [--cache DIR] [--dry-run]
 
 --tracker: exports with marked duplicates (knowledge/history/tracker.py). --linked: reports with ids "owner/repo#n"; one
 that calls itself the same as, or similar to, an earlier one is taken for its duplicate: noisy, and of other trackers.
---examples: also score the new weights on the catalogue's example reports, of which none is learned from.
+The catalogue's example reports teach nothing; the threshold must hold on them, too.
 Prints figures on reports whose group was left out, and for each source by weights that never saw it. Deterministic.
 """
 
@@ -15,6 +15,7 @@ import gzip
 import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -69,7 +70,6 @@ def main() -> None:
         "--linked", type=Path, help="reports (.jsonl.gz) that name others of their repository"
     )
     parser.add_argument("--cache", type=Path, default=Path("build/data/cache"))
-    parser.add_argument("--examples", action="store_true", help="score the catalogue's examples, too")
     parser.add_argument("--dry-run", action="store_true", help="write nothing")
     args = parser.parse_args()
     encoder = OnnxEncoder(None, args.cache / "model")
@@ -86,9 +86,9 @@ def main() -> None:
             reports += compared(tracker, name, encoder, partial(progress.advance, task), weight, same)
     report_figures(reports)
     weights = fit(marked(reports))
+    found = compared(example_tracker(), "examples", encoder)
+    weights = strictest(weights, found)
     print_weights(weights)
-    if args.examples:
-        print_examples(weights, encoder)
     if not args.dry_run:
         learned = {name: len(tracker.queries()) for name, tracker, _ in trackers}
         save_weights(weights, {"encoder": encoder.model_hash, "queries": learned})
@@ -114,9 +114,8 @@ def compared(
         right = np.array([other.id in queries.get(at, ()) for other in others], bool)
         same = right | np.array([{record.id, other.id} in judged for other in others], bool)
         pairs = compare(record, others, index.words)
-        out.append(
-            Compared(f"{source}/{tracker.group[at]}", source, pairs, right, same, at in queries, weight)
-        )
+        group = f"{source}/{tracker.group[at]}"
+        out.append(Compared(group, source, pairs, right, same, at in queries, weight, weight == 1.0))
         index.add(record)
         tick(1)
     return out
@@ -204,16 +203,16 @@ def example_tracker() -> Tracker:
     return Tracker(tuple(posts), tuple(numbers.setdefault(group[p.id], len(numbers)) for p in posts))
 
 
-def print_examples(weights: Weights, encoder: Encoder) -> None:
-    """Print recall and what is shown on the catalogue's examples."""
-    found = compared(example_tracker(), "examples", encoder)
+def strictest(weights: Weights, examples: Sequence[Compared]) -> Weights:
+    """The weights with the higher of two thresholds: their own, and that on examples none of which they saw."""
     rank, verify = np.array(weights.rank), np.array(weights.verify)
-    predictions = [predict(r, rank, verify) for r in found]
-    seen = shown_figures(predictions, weights.threshold)
-    print(f"examples, never learned from: {recall_figures(found, predictions)}")
-    print(
-        f"  shown: {seen.matches}, {seen.right} of them right; {seen.reached} of {seen.reports} reports are shown it"
-    )
+    predictions = [predict(r, rank, verify) for r in examples]
+    print(f"examples, never learned from: {recall_figures(examples, predictions)}")
+    threshold = max(weights.threshold, fit_threshold(predictions))
+    seen = shown_figures(predictions, threshold)
+    print(f"  shown from {threshold:.2f} on: {seen.matches}, {seen.right} of them right; ", end="")
+    print(f"of {seen.reports} reports that have one {seen.reached} are shown it")
+    return replace(weights, threshold=threshold)
 
 
 def print_weights(weights: Weights) -> None:
