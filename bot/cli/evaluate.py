@@ -24,11 +24,12 @@ ALL = "distriage,majority,tfidf,minilm,knn"
 
 def register(app: typer.Typer) -> None:
     """Add the command and its subcommand to the application."""
-    from bot.cli import fetch_study1 as cli_fetch_study1
+    from bot.cli import duplicates, fetch_study1
 
     group = typer.Typer(invoke_without_command=True, help=eval_command.__doc__)
     group.callback()(eval_command)
-    cli_fetch_study1.register(group)
+    fetch_study1.register(group)
+    duplicates.register(group)
     app.add_typer(group, name="eval")
 
 

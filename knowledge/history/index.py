@@ -1,0 +1,134 @@
+"""The reports of one repository so far, and those of them that may show the same failure as a new one.
+
+Records are added in the order in which they were opened; a search sees what was added before it, and word rarities are
+those of that moment. Nothing of the future leaks into a figure that is measured in this way.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from knowledge.history.record import Record
+from knowledge.judging.hashing import Floats
+
+Array = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+TITLE_COUNTS = 2
+"""How often a word of the title counts beside one of the body."""
+POOL = 60
+"""Reports that each of the four searches gives to be compared closely."""
+_MOST_TIMES = 15
+"""Occurrences of a word that are counted; four bits of a posting."""
+
+
+def all_words(record: Record) -> dict[str, int]:
+    """Words of title and body together, those of the title counted twice."""
+    total = dict(record.body)
+    for word, times in record.title.items():
+        total[word] = total.get(word, 0) + TITLE_COUNTS * times
+    return total
+
+
+class Postings:
+    """Which documents hold a word, and how often; documents are added one by one."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, array[int]] = {}
+        self._lengths = array("f")
+
+    def __len__(self) -> int:
+        """Number of documents."""
+        return len(self._lengths)
+
+    def rarity(self, words: Sequence[str]) -> Array:
+        """Smoothed inverse document frequency of each word among the documents so far."""
+        found = [len(held) if (held := self._of.get(word)) is not None else 0 for word in words]
+        return np.asarray(1 + np.log((1 + len(self)) / (1 + np.array(found, float))))
+
+    def weigh(self, counts: Mapping[str, int]) -> tuple[list[str], Array]:
+        """The words and their TF-IDF weights, of unit length together."""
+        words = list(counts)
+        weights = (1 + np.log(np.fromiter(counts.values(), float, len(words)))) * self.rarity(words)
+        return words, weights / max(float(np.linalg.norm(weights)), 1e-9)
+
+    def add(self, counts: Mapping[str, int]) -> None:
+        """Add the next document; its length is measured by the rarities of now and kept."""
+        document = len(self)
+        words = list(counts)
+        weights = (1 + np.log(np.fromiter(counts.values(), float, len(words)))) * self.rarity(words)
+        self._lengths.append(max(float(np.linalg.norm(weights)), 1e-9))
+        for word, times in counts.items():
+            self._of.setdefault(word, array("I")).append(document << 4 | min(times, _MOST_TIMES))
+
+    def settle(self) -> None:
+        """Measure the length of every document again, by the rarities of now."""
+        squares = np.zeros(len(self))
+        for held, rarity in zip(self._of.values(), self.rarity(list(self._of)), strict=True):
+            packed = np.frombuffer(held, np.uint32)
+            squares[packed >> 4] += (rarity * (1 + np.log((packed & _MOST_TIMES).astype(float)))) ** 2
+        self._lengths = array("f", np.sqrt(np.maximum(squares, 1e-18)))
+
+    def cosines(self, counts: Mapping[str, int]) -> Array:
+        """The TF-IDF cosine of `counts` with every document, (documents,)."""
+        scores = np.zeros(len(self))
+        rarities = self.rarity(list(counts))
+        for (word, weight), rarity in zip(zip(*self.weigh(counts), strict=True), rarities, strict=True):
+            held = self._of.get(word)
+            if held is not None:
+                packed = np.frombuffer(held, np.uint32)
+                times = 1 + np.log((packed & _MOST_TIMES).astype(float))
+                scores[packed >> 4] += weight * rarity * times
+        return scores / np.frombuffer(self._lengths, np.float32)
+
+
+class Index:
+    """Records in the order in which they were opened, in memory; about 10 kB a record (docs/history.md)."""
+
+    def __init__(self, dims: int) -> None:
+        """Start empty; `dims` is the length of one of a record's two vectors."""
+        self.records: list[Record] = []
+        self.words = Postings()
+        self.titles = Postings()
+        self.errors = Postings()
+        self._vectors: Floats = np.zeros((256, 2, dims), np.float32)
+
+    def __len__(self) -> int:
+        """Number of records."""
+        return len(self.records)
+
+    def add(self, record: Record) -> None:
+        """Add a record that was opened after those that are here."""
+        if len(self) == len(self._vectors):
+            self._vectors = np.concatenate([self._vectors, np.zeros_like(self._vectors)])
+        self._vectors[len(self)] = record.vectors
+        self.records.append(record)
+        self.words.add(all_words(record))
+        self.titles.add(record.title)
+        self.errors.add(record.error)
+
+    def candidates(self, record: Record, pool: int = POOL) -> list[Record]:
+        """Records worth a close comparison: the nearest by words, title, error and both vectors; oldest first."""
+        if not self.records:
+            return []
+        near = self._vectors[: len(self)] @ record.vectors.T
+        whole = all_words(record)
+        scores = [
+            self.words.cosines(whole),
+            self.titles.cosines(whole),
+            self.errors.cosines(record.error),
+            near[:, 0, 0],
+            near[:, 1, 1],
+        ]
+        chosen = sorted({int(n) for score in scores for n in _best(score, pool)})
+        return [self.records[n] for n in chosen]
+
+
+def _best(scores: npt.NDArray[np.floating], k: int) -> Ints:
+    """Numbers of the `k` highest scores above zero."""
+    top = np.argpartition(-scores, k)[:k] if len(scores) > k else np.arange(len(scores))
+    return np.asarray(top[scores[top] > 0], np.int64)

@@ -1,0 +1,226 @@
+"""Fit what ranks and verifies earlier reports (knowledge/history/weights.json).
+
+    python -m knowledge.training.history --tracker FILE ... [--linked FILE] [--cache DIR] [--dry-run]
+
+--tracker: exports with marked duplicates (knowledge/history/tracker.py). --linked: reports with ids "owner/repo#n"; one
+that calls itself the same as, or similar to, an earlier one is taken for its duplicate: noisy, and of other trackers.
+The catalogue's example reports teach nothing; the threshold must hold on them, too.
+Prints figures on reports whose group was left out, and for each source by weights that never saw it. Deterministic.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import hashlib
+import json
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import re2
+from rich.progress import Progress
+
+from embeddings.encoder import Encoder, OnnxEncoder
+from knowledge.findings.compile import read_catalogue
+from knowledge.history.compare import NAMES, compare
+from knowledge.history.index import Index
+from knowledge.history.learner import (
+    TARGET_PRECISION,
+    Compared,
+    Prediction,
+    fit,
+    fit_rank,
+    fit_threshold,
+    held_out,
+    predict,
+    shown_figures,
+)
+from knowledge.history.record import Post, aware, records_of
+from knowledge.history.tracker import Tracker, groups, in_order, read_tracker
+from knowledge.history.verifier import VERIFIED, Weights, save_weights
+from knowledge.issues import issue_of
+from knowledge.signatures import SignatureTable
+
+JUDGED = Path(__file__).parent / "history_judged.jsonl"
+"""Pairs of one tracker that it left unmarked and a reader found to be the same: ids alone. One pass over the 212 likest
+unmarked pairs (not human); the others of these are not the same."""
+LINKED_WEIGHT = 0.3
+"""What a report's own word counts beside a tracker's mark."""
+_MENTION = re2.compile(
+    r"(?i)\b(?:same|similar|duplicate|identical|again|related|like|reopen\w*|seems? to be)\b"
+    r"[^\n#]{0,60}?(?:#|/issues/)(\d{1,6})\b"
+)
+Tick = Callable[[int], None]
+
+
+def main() -> None:
+    """Fit, print the held-out figures, and write the weights."""
+    parser = argparse.ArgumentParser(description="Fit what ranks and verifies earlier reports.")
+    parser.add_argument(
+        "--tracker", type=Path, action="append", default=[], help="export with marked duplicates"
+    )
+    parser.add_argument(
+        "--judged", type=Path, default=JUDGED, help="pairs of ids that a reader found the same"
+    )
+    parser.add_argument(
+        "--linked", type=Path, help="reports (.jsonl.gz) that name others of their repository"
+    )
+    parser.add_argument("--cache", type=Path, default=Path("build/data/cache"))
+    parser.add_argument("--dry-run", action="store_true", help="write nothing")
+    args = parser.parse_args()
+    encoder = OnnxEncoder(None, args.cache / "model")
+    trackers = [(file.name, read_tracker(file), 1.0) for file in args.tracker]
+    if args.linked:
+        trackers += [(name, tracker, LINKED_WEIGHT) for name, tracker in linked_trackers(args.linked)]
+    if not trackers:
+        parser.error("nothing to learn from: give --tracker FILE or --linked FILE")
+    same = judged_pairs(args.judged)
+    reports: list[Compared] = []
+    with Progress() as progress:
+        for name, tracker, weight in trackers:
+            task = progress.add_task(name, total=len(tracker.posts))
+            reports += compared(tracker, name, encoder, partial(progress.advance, task), weight, same)
+    report_figures(reports)
+    weights = fit(marked(reports))
+    found = compared(example_tracker(), "examples", encoder)
+    weights = strictest(weights, found)
+    print_weights(weights)
+    if not args.dry_run:
+        learned = {name: len(tracker.queries()) for name, tracker, _ in trackers}
+        save_weights(weights, {"encoder": encoder.model_hash, "queries": learned})
+
+
+def compared(
+    tracker: Tracker,
+    source: str,
+    encoder: Encoder,
+    tick: Tick = lambda n: None,
+    weight: float = 1.0,
+    judged: Collection[frozenset[str]] = (),
+) -> list[Compared]:
+    """Every report of a tracker compared with the candidates among its earlier ones.
+
+    `judged`: pairs of ids that are the same, though the tracker does not say so.
+    """
+    queries = tracker.queries()
+    index = Index(encoder.dims)
+    out = []
+    for at, record in enumerate(records_of(tracker.posts, encoder, SignatureTable())):
+        others = index.candidates(record)
+        right = np.array([other.id in queries.get(at, ()) for other in others], bool)
+        same = right | np.array([{record.id, other.id} in judged for other in others], bool)
+        pairs = compare(record, others, index.words)
+        group = f"{source}/{tracker.group[at]}"
+        out.append(Compared(group, source, pairs, right, same, at in queries, weight, weight == 1.0))
+        index.add(record)
+        tick(1)
+    return out
+
+
+def judged_pairs(file: Path) -> set[frozenset[str]]:
+    """Pairs of ids in lines of {"a", "b"}."""
+    lines = file.read_text("utf-8").splitlines()
+    return {frozenset((pair["a"], pair["b"])) for pair in map(json.loads, lines)}
+
+
+def linked_trackers(file: Path) -> Iterable[tuple[str, Tracker]]:
+    """One tracker a repository, of those where reports call themselves the same as earlier ones."""
+    with gzip.open(file, "rt", encoding="utf-8") as lines:
+        records = {issue_of(record["id"]): record for record in map(json.loads, lines)}
+    by_repository: dict[str, list[str]] = {}
+    for id in records:
+        by_repository.setdefault(id.partition("#")[0], []).append(id)
+    for repository, ids in sorted(by_repository.items()):
+        marked: dict[str, list[str]] = {}
+        for id in ids:
+            named = [f"{repository}#{n}" for n in _MENTION.findall(records[id]["body"] or "")]
+            marked[id] = [other for other in named if other in records and other != id]
+        if any(marked.values()):
+            posts = in_order(_post(id, records[id]) for id in ids)
+            yield repository, Tracker(tuple(posts), tuple(groups([post.id for post in posts], marked)))
+
+
+def _post(id: str, record: dict[str, str]) -> Post:
+    opened = aware(datetime.fromisoformat(record["opened"])) if record.get("opened") else None
+    return Post(id, record["title"], record["body"] or "", opened)
+
+
+def marked(reports: Sequence[Compared]) -> list[Compared]:
+    """What weights are fitted on: where people mark duplicates, all reports; elsewhere only those that name one.
+
+    A report that names none says nothing of whether an earlier one was the same.
+    """
+    return [r for r in reports if r.complete or r.has_earlier]
+
+
+def report_figures(reports: Sequence[Compared]) -> None:
+    """Print recall and what would be shown, held out by group; recall also by weights that never saw the source."""
+    taught = marked(reports)
+    predictions = held_out(taught)
+    threshold = fit_threshold([one for r, one in zip(taught, predictions, strict=True) if r.complete])
+    for source in dict.fromkeys(r.source for r in reports):
+        own = [r for r in taught if r.source == source]
+        found = [one for r, one in zip(taught, predictions, strict=True) if r.source == source]
+        print(f"{source}: {recall_figures(own, found)}")
+        rest = [r for r in taught if r.source != source]
+        if any(r.right.any() for r in rest):
+            rank = fit_rank(rest)
+            unseen = [predict(r, rank, np.zeros(len(VERIFIED))) for r in own]
+            print(f"  never seen: {recall_figures(own, unseen)}")
+        if all(r.complete for r in own):
+            seen = shown_figures(found, threshold)
+            print(
+                f"  shown from {threshold:.2f} on: {seen.matches}, {seen.right} of them right; "
+                f"of {seen.reports} reports that have one {seen.reached} are shown it"
+            )
+
+
+def recall_figures(reports: Sequence[Compared], predictions: Sequence[Prediction]) -> str:
+    """R@1, R@5, R@10 over the reports with an earlier one, and how many have it among their candidates."""
+    asked = [one for r, one in zip(reports, predictions, strict=True) if r.has_earlier]
+    hits = [sum(one.place is not None and one.place <= k for one in asked) for k in (1, 5, 10)]
+    pool = sum(one.place is not None for one in asked)
+    shares = " / ".join(f"{hit / max(len(asked), 1):.2f}" for hit in hits)
+    return f"{len(asked)} queries; R@1/5/10 {shares} ({hits}); {pool} among the candidates"
+
+
+def example_tracker() -> Tracker:
+    """The catalogue's examples as a tracker, in an order that says nothing: those of one entry are the same failure."""
+    _, examples = read_catalogue()
+    group: dict[str, str] = {}
+    posts = []
+    for entry, found in examples.items():
+        for number, example in enumerate(found):
+            id = f"{entry}/{number}"
+            posts.append(Post(id, example.title, example.body))
+            group[id] = (example.actual or id) if example.kind == "near_miss" else entry
+    posts.sort(key=lambda post: hashlib.sha256(post.id.encode()).hexdigest())
+    numbers: dict[str, int] = {}
+    return Tracker(tuple(posts), tuple(numbers.setdefault(group[p.id], len(numbers)) for p in posts))
+
+
+def strictest(weights: Weights, examples: Sequence[Compared]) -> Weights:
+    """The weights with the higher of two thresholds: their own, and that on examples none of which they saw."""
+    rank, verify = np.array(weights.rank), np.array(weights.verify)
+    predictions = [predict(r, rank, verify) for r in examples]
+    print(f"examples, never learned from: {recall_figures(examples, predictions)}")
+    threshold = max(weights.threshold, fit_threshold(predictions))
+    seen = shown_figures(predictions, threshold)
+    print(f"  shown from {threshold:.2f} on: {seen.matches}, {seen.right} of them right; ", end="")
+    print(f"of {seen.reports} reports that have one {seen.reached} are shown it")
+    return replace(weights, threshold=threshold)
+
+
+def print_weights(weights: Weights) -> None:
+    """Print the weights by name."""
+    print("rank", dict(zip(NAMES, weights.rank, strict=True)))
+    print("verify", dict(zip(VERIFIED, weights.verify, strict=True)))
+    print(f"threshold {weights.threshold:.3f} for precision {TARGET_PRECISION}")
+
+
+if __name__ == "__main__":
+    main()

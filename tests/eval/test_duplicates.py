@@ -1,0 +1,110 @@
+"""`bot eval duplicates`: forward in time, counted right, and useful errors."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from bot.cli_eval import register
+from typer.testing import CliRunner
+
+from eval.duplicates import KEPT, Ranked, rank, rank_plainly, recall, table
+from knowledge.errors import InputError, UserError
+from knowledge.history.tracker import Tracker, read_tracker
+from knowledge.history.verifier import load_weights
+from tests.knowledge.history.tiny import AGAIN, OTHERS, WordEncoder, post
+
+
+@pytest.fixture
+def app() -> typer.Typer:
+    made = typer.Typer()
+    register(made)
+    return made
+
+
+def small() -> Tracker:
+    """Five reports, then one that is the second again, and a later one that no query may see."""
+    later = post("7", AGAIN.title, AGAIN.body, 20)
+    return Tracker((*OTHERS, AGAIN, later), (1, 2, 3, 4, 5, 2, 6))
+
+
+def test_the_marked_report_is_found_among_the_earlier_ones() -> None:
+    (found,) = rank(small(), WordEncoder(), load_weights())
+    assert (found.id, found.right, found.near[0], found.place) == ("6", {"2"}, "2", 1)
+    assert "7" not in found.near and "6" not in found.near
+
+
+def test_later_reports_change_nothing() -> None:
+    whole = small()
+    cut = Tracker(whole.posts[:-1], whole.group[:-1])
+    first, second = (rank(tracker, WordEncoder(), load_weights()) for tracker in (whole, cut))
+    assert [(one.near, [n.score for n in one.found]) for one in first] == [
+        (one.near, [n.score for n in one.found]) for one in second
+    ]
+
+
+def test_the_baseline_finds_common_words() -> None:
+    (found,) = rank_plainly(small())
+    assert found.near[0] == "2" and len(found.near) == 5
+
+
+def test_recall_counts_any_right_one_and_draws_groups_as_a_whole() -> None:
+    hit = Ranked("a", 1, frozenset("xy"), ("q", "y"))
+    miss = Ranked("b", 2, frozenset("x"), tuple("abcdefghij"))
+    assert [recall([hit, miss], k).value for k in (1, 5, 10)] == [0.0, 0.5, 0.5]
+    wide, narrow = (
+        recall([hit, miss] * 10, 5),
+        recall([Ranked(str(n), n, hit.right, hit.near) for n in range(20)], 5),
+    )
+    assert wide.low == 0.0 and wide.high == 1.0, "two groups of ten are two draws, not twenty"
+    assert narrow.low == narrow.high == 1.0
+    assert recall([], 1).value is None
+
+
+def test_the_table_names_reports_queries_and_systems() -> None:
+    tracker = small()
+    text = table(tracker, {"plain TF-IDF": rank_plainly(tracker)})
+    assert "7 reports, 1 with an earlier one" in text and "| plain TF-IDF | 1.00 (1.00–1.00) |" in text
+
+
+def export(folder: Path, *, marked: bool = True) -> Path:
+    tracker = small()
+    file = folder / "export.jsonl.gz"
+    with gzip.open(file, "wt", encoding="utf-8") as lines:
+        for one in tracker.posts:
+            record = {"id": one.id, "opened": str(one.opened), "title": one.title, "body": one.body}
+            lines.write(
+                json.dumps({**record, "duplicates": ["2"] if one.id == "6" and marked else []}) + "\n"
+            )
+    return file
+
+
+def test_the_command_prints_both_and_writes_the_ranking(app: typer.Typer, tmp_path: Path) -> None:
+    out = tmp_path / "ranked.jsonl"
+    result = CliRunner().invoke(app, ["eval", "duplicates", str(export(tmp_path)), "--out", str(out)])
+    assert result.exit_code == 0, result.output
+    assert "| plain TF-IDF |" in result.stdout and "| distriage |" in result.stdout
+    (line,) = map(json.loads, out.read_text("utf-8").splitlines())
+    assert line["id"] == "6" and line["near"][0] == "2" and len(line["near"]) == 5
+
+
+def test_errors_come_before_minutes_are_spent(app: typer.Typer, tmp_path: Path) -> None:
+    unmarked = CliRunner().invoke(app, ["eval", "duplicates", str(export(tmp_path, marked=False))])
+    assert isinstance(unmarked.exception, UserError) and "marks no report" in str(unmarked.exception)
+    missing = CliRunner().invoke(app, ["eval", "duplicates", str(tmp_path / "none.jsonl")])
+    assert isinstance(missing.exception, InputError)
+    nowhere = ["eval", "duplicates", str(export(tmp_path)), "--out", str(tmp_path / "no" / "where.jsonl")]
+    assert "cannot be written" in str(CliRunner().invoke(app, nowhere).exception)
+
+
+@pytest.mark.shared
+def test_a_real_tracker_is_read_and_the_baseline_is_what_it_was_said_to_be(shared: Path) -> None:
+    tracker = read_tracker(shared / "history" / "hadoop.jsonl.gz")
+    ranked = rank_plainly(tracker)
+    assert (len(tracker.posts), len(ranked)) == (2503, 66)
+    shares = [recall(ranked, k).value or 0 for k in (1, 5, 10)]
+    assert shares == pytest.approx([0.56, 0.83, 0.88], abs=0.04)
+    assert all(len(one.near) == KEPT for one in ranked[1:])
