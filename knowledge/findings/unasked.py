@@ -1,0 +1,69 @@
+"""Why a known failure that surely matches is still not said unasked: it would not help this reporter."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+import re2
+
+from knowledge.evidence import Reading
+from knowledge.evidence.lines import Kind
+from knowledge.findings.defect import names_the_fix, raised_inside
+from knowledge.findings.expert import knows_better
+from knowledge.findings.failure import Failure
+from knowledge.findings.fitting import Fitted
+from knowledge.findings.matcher import Match
+from knowledge.findings.releases import has_release
+from knowledge.findings.tried import tried_already
+
+Objection = Literal["expert", "release", "tried", "defect", "consequence", "solved"]
+"""expert: a regression, or diagnosed already; release: the advice is of another time or tool; tried: in the report
+already; defect: inside the tracker's own library; consequence: rests on a warning alone; solved: the reporter's
+release has the fix."""
+
+_FILE = Path(__file__).with_name("consequences.toml")
+
+
+def objection(match: Match, fitted: Fitted, reading: Reading) -> Objection | None:
+    """What speaks against saying a sure match unasked; None = nothing."""
+    entry = match.failure
+    if knows_better(reading):
+        return "expert"
+    if not fitted.whole:
+        return "release"
+    if rests_on_consequences(match.lines, reading):
+        return "consequence"
+    if solved(entry, reading):
+        return "solved"
+    if raised_inside(reading) and not names_the_fix(entry, reading):
+        return "defect"
+    if tried_already(fitted.entry, reading):
+        return "tried"
+    return None
+
+
+def solved(entry: Failure, reading: Reading) -> bool:
+    """Whether the reporter's release already has the fix that the entry names."""
+    return bool(entry.fixed_in) and has_release(entry.fixed_in, reading)
+
+
+def rests_on_consequences(numbers: tuple[int, ...], reading: Reading) -> bool:
+    """Whether each telltale line is code, a warning or what followed from something else."""
+    by_number = {line.number: line for line in reading.lines}
+    for number in numbers:
+        line = by_number.get(number)
+        text = reading.report.title if number == 0 else line.text if line else ""
+        told = number == 0 or (
+            line is not None and line.kind is not Kind.CODE and line.level not in ("D", "I", "W")
+        )
+        if told and not _consequences().search(text):
+            return False
+    return bool(numbers)
+
+
+@cache
+def _consequences() -> re2._Regexp:
+    return re2.compile("(?i)" + "|".join(tomllib.loads(_FILE.read_text("utf-8"))["any"]))
