@@ -60,7 +60,11 @@ def simulate(payload: dict[str, Any], core: Core, config_text: str | None = None
     if alone:
         return Simulation(f"left alone: {alone}", config.mode, writes=False)
     report = Report(
-        event.ref.name, event.issue.title, readable(event.issue.body), usual_framework=config.framework
+        event.ref.name,
+        event.issue.title,
+        readable(event.issue.body),
+        usual_framework=config.framework,
+        opened=event.issue.created_at.date().isoformat(),
     )
     return _decided(core.triage(report), core, config)
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
+from itertools import dropwhile
 
 import re2
 
 from knowledge.evidence import Reading
+from knowledge.evidence.framework_found import framework_of
 from knowledge.findings.failure import Failure
 from knowledge.findings.releases import newer_release
 from knowledge.frameworks import frameworks
 
 _FRAME = re2.compile(r'^\s*File "(?P<path>[^"]{1,400})", line \d+(?:, in (?P<name>.{1,200}))?')
+_INSTALLED = re2.compile(r"site-packages|dist-packages|/lib(?:64)?/python\d|<frozen|/torch/|\.egg/")
 _ARROW = re2.compile(r"^(?P<path>[~/.\w][\w./~-]{1,300}\.py) in (?P<name>\w+)\(")
 # What a library raises on purpose has a name of its own or a `raise` in its last frame.
 _UNMEANT = re2.compile(
@@ -52,26 +57,78 @@ def own_folders(repository: str) -> tuple[str, ...]:
 def raised_inside(reading: Reading) -> bool:
     """Whether the last Python exception of the report was raised by accident inside the tracker's own library."""
     folders = own_folders(reading.report.id.partition("#")[0])
-    if not folders:
-        return False
-    lines = [line.text for line in reading.lines]
-    for number in sorted({d.number for d in reading.decisive if d.role == "root" and d.number > 0}):
-        error = lines[number - 1] if number <= len(lines) else ""
-        if _UNMEANT.match(error.strip()) and _frame_before(lines, number - 1, folders):
+    return any(
+        _UNMEANT.match(error)
+        and frames
+        and _lies_in(frames[0], folders)
+        and not _RAISES.match(frames[0].code)
+        for error, frames in _roots(reading, bool(folders))
+    )
+
+
+def called_inside(reading: Reading) -> bool:
+    """Whether the tracker's own library, and no code of the reporter's, made the call that another library refused."""
+    folders = own_folders(reading.report.id.partition("#")[0])
+    for _, frames in _roots(reading, bool(folders)):
+        callers = list(dropwhile(lambda f: _installed(f) and not _lies_in(f, folders), frames))
+        if len(callers) < len(frames) and callers and _lies_in(callers[0], folders):
             return True
     return False
 
 
-def _frame_before(lines: list[str], end: int, folders: tuple[str, ...]) -> bool:
-    """Whether the innermost frame above line `end` (0-based) lies in one of the folders and does not raise."""
-    for n in range(end - 1, max(-1, end - 12), -1):
-        frame = _FRAME.match(lines[n]) or _ARROW.match(lines[n])
-        if frame is None:
-            continue
-        code = lines[n + 1] if n + 1 < end else ""
-        parts = frame.group("path").replace("\\", "/").split("/")[:-1]
-        return bool(set(folders) & set(parts)) and not _RAISES.match(code)
-    return False
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    path: str
+    code: str
+
+
+def _roots(reading: Reading, wanted: bool) -> Iterator[tuple[str, list[_Frame]]]:
+    """Each root exception with its frames, the innermost first."""
+    lines = [line.text for line in reading.lines]
+    for number in sorted({d.number for d in reading.decisive if d.role == "root" and d.number > 0}):
+        if wanted and number <= len(lines):
+            yield lines[number - 1].strip(), _frames_before(lines, number - 1)
+
+
+def _frames_before(lines: list[str], end: int) -> list[_Frame]:
+    frames = []
+    for n in range(end - 1, max(-1, end - 60), -1):
+        if "Traceback (most recent" in lines[n]:
+            break
+        found = _FRAME.match(lines[n]) or _ARROW.match(lines[n])
+        if found:
+            code = next((text for text in lines[n + 1 : end] if text.strip()), "")
+            frames.append(_Frame(found.group("path").replace("\\", "/"), code))
+    return frames
+
+
+def _lies_in(frame: _Frame, folders: tuple[str, ...]) -> bool:
+    return bool(set(folders) & set(frame.path.split("/")[:-1]))
+
+
+def _installed(frame: _Frame) -> bool:
+    return bool(_INSTALLED.search(frame.path))
+
+
+_OF_CODE = frozenset(
+    (
+        "distributed_api_misuse",
+        "divergent_ranks",
+        "device_placement",
+        "batch_or_partition",
+        "model_construction",
+        "wrapped_model_state",
+    )
+)
+"""Causes that lie in the code that makes the call, not in what it runs on."""
+
+
+def is_the_librarys(entry: Failure, reading: Reading) -> bool:
+    """Whether the tracker's own library made the mistake that the entry tells its users to avoid."""
+    if raised_inside(reading):
+        return True
+    framework = framework_of(reading.report.id)
+    return entry.cause[0] in _OF_CODE and framework not in entry.frameworks and called_inside(reading)
 
 
 def names_the_fix(entry: Failure, reading: Reading) -> bool:

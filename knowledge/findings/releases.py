@@ -16,6 +16,8 @@ from knowledge.evidence import Reading
 from knowledge.versions.parsing import parse_version
 
 _FILE = Path(__file__).with_suffix(".toml")
+_EARLIEST = "2015"
+"""A report "opened" in 1970 has no date."""
 SLACK = 12
 """Months between the newest release that a report names and the report, where its own date is unknown."""
 _NAMES = {
@@ -73,7 +75,7 @@ def released(component: str, release: Version) -> str | None:
 
 def written(reading: Reading) -> str | None:
     """The latest month in which the report can have been written; None = today, for all that is known."""
-    if reading.report.opened:
+    if reading.report.opened > _EARLIEST:
         return reading.report.opened[:7]
     months = [
         month

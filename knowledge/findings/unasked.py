@@ -11,34 +11,37 @@ import re2
 
 from knowledge.evidence import Reading
 from knowledge.evidence.lines import Kind
-from knowledge.findings.defect import names_the_fix, raised_inside
+from knowledge.findings.defect import is_the_librarys, names_the_fix
 from knowledge.findings.expert import knows_better
 from knowledge.findings.failure import Failure
 from knowledge.findings.fitting import Fitted
 from knowledge.findings.matcher import Match
+from knowledge.findings.pairs import about_another
 from knowledge.findings.releases import has_release
 from knowledge.findings.tried import tried_already
 
-Objection = Literal["expert", "release", "tried", "defect", "consequence", "solved"]
-"""expert: a regression, or diagnosed already; release: the advice is of another time or tool; tried: in the report
-already; defect: inside the tracker's own library; consequence: rests on a warning alone; solved: the reporter's
-release has the fix."""
+Objection = Literal["expert", "framework", "release", "tried", "defect", "consequence", "solved"]
+"""expert: a regression, or diagnosed already; framework: the entry is about others; release: the advice is of another
+time or tool; tried: in the report already; defect: inside the tracker's own library; consequence: rests on a warning
+alone; solved: the reporter's release has the fix."""
 
 _FILE = Path(__file__).with_name("consequences.toml")
 
 
 def objection(match: Match, fitted: Fitted, reading: Reading) -> Objection | None:
-    """What speaks against saying a sure match unasked; None = nothing."""
+    """What speaks against saying a match unasked, however sure it is; None = nothing."""
     entry = match.failure
     if knows_better(reading):
         return "expert"
+    if about_another(entry, reading):
+        return "framework"
     if not fitted.whole:
         return "release"
     if rests_on_consequences(match.lines, reading):
         return "consequence"
     if solved(entry, reading):
         return "solved"
-    if raised_inside(reading) and not names_the_fix(entry, reading):
+    if is_the_librarys(entry, reading) and not names_the_fix(entry, reading):
         return "defect"
     if tried_already(fitted.entry, reading):
         return "tried"
