@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import dropwhile
 
 import re2
 
@@ -66,12 +65,12 @@ def raised_inside(reading: Reading) -> bool:
     )
 
 
-def called_inside(reading: Reading) -> bool:
-    """Whether the tracker's own library, and no code of the reporter's, made the call that another library refused."""
+def called_by_reporter(reading: Reading) -> bool:
+    """Whether a traceback shows the reporter's own code making the call that a library refused."""
     folders = own_folders(reading.report.id.partition("#")[0])
     for _, frames in _roots(reading, bool(folders)):
-        callers = list(dropwhile(lambda f: _installed(f) and not _lies_in(f, folders), frames))
-        if len(callers) < len(frames) and callers and _lies_in(callers[0], folders):
+        caller = next((f for f in frames if not _installed(f) or _lies_in(f, folders)), None)
+        if caller is not None and not _lies_in(caller, folders):
             return True
     return False
 
@@ -123,12 +122,20 @@ _OF_CODE = frozenset(
 """Causes that lie in the code that makes the call, not in what it runs on."""
 
 
+def of_code(entry: Failure) -> bool:
+    """Whether the failure is a mistake in code, not in what it runs on."""
+    return entry.cause[0] in _OF_CODE
+
+
 def is_the_librarys(entry: Failure, reading: Reading) -> bool:
     """Whether the tracker's own library made the mistake that the entry tells its users to avoid."""
     if raised_inside(reading):
         return True
-    framework = framework_of(reading.report.id)
-    return entry.cause[0] in _OF_CODE and framework not in entry.frameworks and called_inside(reading)
+    tracker = own_folders(reading.report.id.partition("#")[0]) and framework_of(reading.report.id)
+    # Who uses Lightning doesn't call torch.distributed: unless a traceback shows it, Lightning did.
+    general = {framework.id for framework in frameworks() if framework.general}
+    elsewhere = bool(tracker) and tracker not in general and tracker not in entry.frameworks
+    return elsewhere and of_code(entry) and not called_by_reporter(reading)
 
 
 def names_the_fix(entry: Failure, reading: Reading) -> bool:

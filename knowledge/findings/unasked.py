@@ -11,7 +11,7 @@ import re2
 
 from knowledge.evidence import Reading
 from knowledge.evidence.lines import Kind
-from knowledge.findings.defect import is_the_librarys, names_the_fix
+from knowledge.findings.defect import is_the_librarys, names_the_fix, of_code
 from knowledge.findings.expert import knows_better
 from knowledge.findings.failure import Failure
 from knowledge.findings.fitting import Fitted
@@ -33,7 +33,7 @@ def objection(match: Match, fitted: Fitted, reading: Reading) -> Objection | Non
     entry = match.failure
     if knows_better(reading):
         return "expert"
-    if about_another(entry, reading):
+    if of_code(entry) and about_another(entry, reading):
         return "framework"
     if not fitted.whole:
         return "release"
