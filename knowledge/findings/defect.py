@@ -124,7 +124,7 @@ _OF_CODE = frozenset(
 
 def of_code(entry: Failure) -> bool:
     """Whether the failure is a mistake in code, not in what it runs on."""
-    return entry.cause[0] in _OF_CODE
+    return bool(_OF_CODE & set(entry.cause))
 
 
 def is_the_librarys(entry: Failure, reading: Reading) -> bool:

@@ -80,13 +80,14 @@ def fit(entry: Failure, reading: Reading) -> Fitted:
     }
 
     def fits(clause: str) -> bool:
-        return (
-            _about(clause, used, reading) and fits_time(clause, reading) and not has_already(clause, reading)
-        )
+        return _fits(clause, used, reading)
 
     # The first sentence says what is wrong, whatever it names; it has to be true of the releases.
     first, *rest = sentences(entry.answer)
     kept_rest = trimmed(" ".join(rest), fits)
+    # Without its first remedy what is left of an answer is only for special cases.
+    platforms = {tool.id for tool in _tools()} - set(framework_ids())
+    remedied = not rest or bool(trimmed(rest[0], lambda text: _fits(text, used | platforms, reading)))
     if first.endswith(";") and not (rest and kept_rest.startswith(rest[0][:12])):
         first, kept_rest = first[:-1] + ".", _capital(kept_rest)
     answer = f"{first} {kept_rest}".strip()
@@ -97,8 +98,12 @@ def fit(entry: Failure, reading: Reading) -> Fitted:
         check=_fitting(entry.check, fits),
         remedy=_fitting(entry.remedy, fits),
     )
-    enough = len(answer) >= LEAST_KEPT * len(entry.answer) and (not rest or bool(kept_rest))
+    enough = len(answer) >= LEAST_KEPT * len(entry.answer) and remedied
     return Fitted(kept, enough and fits_time(first, reading))
+
+
+def _fits(clause: str, used: frozenset[str], reading: Reading) -> bool:
+    return _about(clause, used, reading) and fits_time(clause, reading) and not has_already(clause, reading)
 
 
 def _about(clause: str, used: frozenset[str], reading: Reading) -> bool:
