@@ -24,6 +24,8 @@ _GROUP = re2.compile(r"\s*\([^()]*(?:\([^()]*\)[^()]*)*\)")
 _ITEM = re2.compile(r"[;,]\s+(?:or |and )?")
 _OTHERWISE = re2.compile(r",\s+or\s+")
 _OPENING = re2.compile(r"^(?:Or|Otherwise,?|Also|Else,?) ")
+_COMMAND = 8
+"""Characters of a command that can't stand in a report by chance."""
 LEAST_KEPT = 0.5
 """Of an answer's characters: with less of it the rest does not stand alone."""
 
@@ -71,6 +73,11 @@ def in_use(reading: Reading) -> frozenset[str]:
     return frozenset(found)
 
 
+def states_framework(reading: Reading) -> bool:
+    """Whether the report gives the version of a framework for distributed training."""
+    return bool({tool.id for tool in _tools()} & set(reading.versions))
+
+
 def fit(entry: Failure, reading: Reading) -> Fitted:
     """Leave out of an entry what is about other tools, or about releases that the reporter can't have."""
     # An entry about a platform matched by its lines: the report uses it, though it may not name it.
@@ -78,6 +85,9 @@ def fit(entry: Failure, reading: Reading) -> Fitted:
     used = in_use(reading) | {
         tool.id for tool in _tools() if tool.id not in framework_ids() and tool.words.search(core)
     }
+
+    if not used & set(entry.frameworks):
+        used |= set(entry.frameworks)  # it matched for its own reasons, whatever the report calls itself
 
     def fits(clause: str) -> bool:
         return _fits(clause, used, reading)
@@ -87,7 +97,10 @@ def fit(entry: Failure, reading: Reading) -> Fitted:
     kept_rest = trimmed(" ".join(rest), fits)
     # Without its first remedy what is left of an answer is only for special cases.
     platforms = {tool.id for tool in _tools()} - set(framework_ids())
-    remedied = not rest or bool(trimmed(rest[0], lambda text: _fits(text, used | platforms, reading)))
+    start = 2 if first.endswith(";") else 1  # what follows a semicolon still explains
+    remedied = not rest or any(
+        trimmed(text, lambda part: _fits(part, used | platforms, reading)) for text in rest[:start]
+    )
     if first.endswith(";") and not (rest and kept_rest.startswith(rest[0][:12])):
         first, kept_rest = first[:-1] + ".", _capital(kept_rest)
     answer = f"{first} {kept_rest}".strip()
@@ -95,7 +108,7 @@ def fit(entry: Failure, reading: Reading) -> Fitted:
         entry,
         answer=answer,
         why=_fitting(entry.why, fits),
-        check=_fitting(entry.check, fits),
+        check=tuple(text for text in _fitting(entry.check, fits) if not _done(text, reading)),
         remedy=_fitting(entry.remedy, fits),
     )
     enough = len(answer) >= LEAST_KEPT * len(entry.answer) and remedied
@@ -111,6 +124,13 @@ def _about(clause: str, used: frozenset[str], reading: Reading) -> bool:
     if reading.framework is None and about & set(framework_ids()):
         return True
     return not about or bool(about & used)
+
+
+def _done(check: str, reading: Reading) -> bool:
+    """Whether the report shows the command of a check."""
+    command = _CODE.search(check)
+    text = command.group(0).strip("`") if command else ""
+    return len(text) >= _COMMAND and text in reading.report.body
 
 
 def _fitting(items: Sequence[str], fits: Callable[[str], bool]) -> tuple[str, ...]:
