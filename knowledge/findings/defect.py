@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import dropwhile
 
 import re2
 
@@ -19,7 +20,7 @@ _INSTALLED = re2.compile(r"site-packages|dist-packages|/lib(?:64)?/python\d|<fro
 _ARROW = re2.compile(r"^(?P<path>[~/.\w][\w./~-]{1,300}\.py) in (?P<name>\w+)\(")
 # What a library raises on purpose has a name of its own or a `raise` in its last frame.
 _UNMEANT = re2.compile(
-    r"^(?:\w+\.)*(?:AttributeError|TypeError|KeyError|IndexError|NameError|UnboundLocalError|AssertionError"
+    r"^(?:\w+\.)*(?:AttributeError|TypeError|ValueError|KeyError|IndexError|NameError|UnboundLocalError|AssertionError"
     r"|ZeroDivisionError|RecursionError|StopIteration|NotImplementedError|UnicodeDecodeError|PicklingError)\b"
 )
 _RAISES = re2.compile(r"^\s*(?:[-> ]*\d+\s+)?(?:raise\b|assert\b.*,|logger\.|warnings\.)")
@@ -63,6 +64,15 @@ def raised_inside(reading: Reading) -> bool:
         and not _RAISES.match(frames[0].code)
         for error, frames in _roots(reading, bool(folders))
     )
+
+
+def called_inside(reading: Reading) -> Iterator[str]:
+    """Exceptions of another library that the tracker's own library called, and no code of the reporter's."""
+    folders = own_folders(reading.report.id.partition("#")[0])
+    for error, frames in _roots(reading, bool(folders)):
+        callers = list(dropwhile(lambda frame: _installed(frame) and not _lies_in(frame, folders), frames))
+        if callers and len(callers) < len(frames) and _lies_in(callers[0], folders):
+            yield error
 
 
 def called_by_reporter(reading: Reading) -> bool:
@@ -129,7 +139,10 @@ def of_code(entry: Failure) -> bool:
 
 def is_the_librarys(entry: Failure, reading: Reading) -> bool:
     """Whether the tracker's own library made the mistake that the entry tells its users to avoid."""
-    if raised_inside(reading):
+    inside = list(called_inside(reading))
+    if raised_inside(reading) or any(_UNMEANT.match(error) for error in inside):
+        return True
+    if inside and of_code(entry):
         return True
     tracker = own_folders(reading.report.id.partition("#")[0]) and framework_of(reading.report.id)
     # Who uses Lightning doesn't call torch.distributed: unless a traceback shows it, Lightning did.

@@ -97,10 +97,9 @@ def fit(entry: Failure, reading: Reading) -> Fitted:
     kept_rest = trimmed(" ".join(rest), fits)
     # Without its first remedy what is left of an answer is only for special cases.
     platforms = {tool.id for tool in _tools()} - set(framework_ids())
-    start = 2 if first.endswith(";") else 1  # what follows a semicolon still explains
-    remedied = not rest or any(
-        trimmed(text, lambda part: _fits(part, used | platforms, reading)) for text in rest[:start]
-    )
+    # What follows a semicolon still explains.
+    remedies = rest[1:] if first.endswith(";") and len(rest) > 1 else rest
+    remedied = not remedies or bool(trimmed(remedies[0], lambda text: _fits(text, used | platforms, reading)))
     if first.endswith(";") and not (rest and kept_rest.startswith(rest[0][:12])):
         first, kept_rest = first[:-1] + ".", _capital(kept_rest)
     answer = f"{first} {kept_rest}".strip()

@@ -29,6 +29,8 @@ _TRIED = re2.compile(
     r"|(?:have|has|'ve) (?:set|checked|verified|confirmed|increased|disabled|enabled|added|changed|updated|upgraded)"
     r"|to rule out|ruled out|made sure)\b"
 )
+_ASKED = re2.compile(r"(?is)\btried[^\n.]{0,40}\n(.{0,800})")
+"""A form's question after what was tried, and what stands below it."""
 _STOP = re2.compile(r"(?:[.!?]\s+|\n\s*\n|\n\s*[-*]\s)")
 
 
@@ -44,6 +46,7 @@ def tried_already(entry: Failure, reading: Reading) -> bool:
     tries = [
         said for said in _STOP.split(f"{reading.report.title}\n\n{reading.prose}") if _TRIED.search(said)
     ]
+    tries += [m.group(1) for m in _ASKED.finditer(reading.report.body)]
     return any(_tries(entry, advice, said) for said in tries)
 
 
