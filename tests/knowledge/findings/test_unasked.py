@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from knowledge.evidence import Reading, read_report
-from knowledge.findings.defect import own_folders, raised_inside
+from knowledge.findings.defect import is_the_librarys, own_folders, raised_inside
 from knowledge.findings.failure import Failure
 from knowledge.findings.fitting import fit
 from knowledge.findings.matcher import Match
@@ -37,6 +37,7 @@ SHM = entry("shm", answer="Shared memory is full. Start the container with `--sh
         (SHM, "```\ndocker run --shm-size=16g img\n```", True),
         (SHM, "Even with more shared memory it dies.", True),
         (SHM, "I tried another image.", False),
+        (SHM, "## What have you tried?\n\n- a larger shm\n- another image", True),
     ],
 )
 def test_what_was_tried(one: Failure, text: str, tried: bool) -> None:
@@ -87,6 +88,39 @@ def test_an_accident_inside_the_trackers_own_library(
     package: str, code: str, error: str, id: str, inside: bool
 ) -> None:
     assert raised_inside(of(INSIDE.format(package=package, code=code, error=error), id)) is inside
+
+
+CALLED = """```
+Traceback (most recent call last):
+  File "{caller}", line 30, in step
+    dist.all_gather(out, x)
+  File "/usr/lib/python3/site-packages/torch/distributed/distributed_c10d.py", line 10, in all_gather
+    work = group.allgather([out], [x])
+RuntimeError: Tensors must be CUDA and dense
+```
+"""
+LIBRARY = "/usr/lib/python3/site-packages/pytorch_lightning/trainer/trainer.py"
+MISUSE = entry("misuse", frameworks=("pytorch",), cause=("device_placement",))
+MEMORY = entry("memory", frameworks=("pytorch",), cause=("resource_limits",))
+
+
+@pytest.mark.parametrize(
+    ("one", "caller", "id", "librarys"),
+    [
+        (MISUSE, LIBRARY, "Lightning-AI/pytorch-lightning#1", True),
+        (MISUSE, "train.py", "Lightning-AI/pytorch-lightning#1", False),
+        (MISUSE, LIBRARY, "acme/train#1", False),
+        # What the code runs on is the reporter's, whoever made the call.
+        (MEMORY, LIBRARY, "Lightning-AI/pytorch-lightning#1", False),
+    ],
+)
+def test_a_mistake_that_the_trackers_library_made(one: Failure, caller: str, id: str, librarys: bool) -> None:
+    assert is_the_librarys(one, of(CALLED.format(caller=caller), id)) is librarys
+
+
+def test_without_a_traceback_a_library_that_hides_torch_made_the_call() -> None:
+    assert is_the_librarys(MISUSE, of("Tensors must be CUDA and dense", "Lightning-AI/pytorch-lightning#1"))
+    assert not is_the_librarys(MISUSE, of("Tensors must be CUDA and dense", "pytorch/pytorch#1"))
 
 
 def test_a_tracker_knows_its_own_library_whatever_its_owner_is_called() -> None:
