@@ -25,6 +25,8 @@ Objection = Literal["expert", "framework", "release", "tried", "defect", "conseq
 time or tool; tried: in the report already; defect: inside the tracker's own library; consequence: rests on a warning
 alone; solved: the reporter's release has the fix."""
 
+_QUIET = frozenset("DIW")
+"""Levels of lines that report no failure."""
 _FILE = Path(__file__).with_name("consequences.toml")
 
 
@@ -54,17 +56,20 @@ def solved(entry: Failure, reading: Reading) -> bool:
 
 
 def rests_on_consequences(numbers: tuple[int, ...], reading: Reading) -> bool:
-    """Whether each telltale line is code, a warning or what followed from something else."""
+    """Whether each telltale line is code, a warning, or of a log whose failure is another line."""
+    return bool(numbers) and not any(_stands(number, reading) for number in numbers)
+
+
+def _stands(number: int, reading: Reading) -> bool:
+    if number == 0:
+        return not _consequences().search(reading.report.title)
     by_number = {line.number: line for line in reading.lines}
-    for number in numbers:
-        line = by_number.get(number)
-        text = reading.report.title if number == 0 else line.text if line else ""
-        told = number == 0 or (
-            line is not None and line.kind is not Kind.CODE and line.level not in ("D", "I", "W")
-        )
-        if told and not _consequences().search(text):
-            return False
-    return bool(numbers)
+    line = by_number.get(number)
+    if line is None or line.kind is Kind.CODE or line.level in _QUIET or _consequences().search(line.text):
+        return False
+    roots = {d.number for d in reading.decisive if d.role == "root" and not d.in_title}
+    logged = {n for n in roots if n in by_number and by_number[n].kind is Kind.LOG}
+    return line.kind is not Kind.LOG or not logged or number in logged
 
 
 @cache

@@ -146,6 +146,12 @@ def test_a_warning_is_no_failure(line: str, only: bool) -> None:
     assert rests_on_consequences((2,), of(f"```\n{line}\n```")) is only
 
 
+def test_a_line_of_a_log_whose_failure_is_another_one() -> None:
+    log = of("```\nopen of the cache: file is locked, trying again\nKeyError: 'labels'\n```")
+    assert rests_on_consequences((2,), log)
+    assert not rests_on_consequences((3,), log)
+
+
 def test_a_release_that_has_the_fix() -> None:
     one = entry("a", fixed_in="DeepSpeed 0.14.1 (PR #1)")
     assert solved(one, of("deepspeed==0.15.0"))
