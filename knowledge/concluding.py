@@ -11,6 +11,7 @@ from knowledge.diagnostics.commands import quick_checks
 from knowledge.evidence import Reading
 from knowledge.evidence.summary import summarise
 from knowledge.findings.finding import findings_of
+from knowledge.findings.fitting import states_framework
 from knowledge.findings.matcher import Match
 from knowledge.judging.axes import Judged
 from knowledge.judging.judge import Judgement
@@ -46,6 +47,8 @@ def conclude_from(
     fault = axes["type"].top == "fault" and ((scope == "ours" and not empty) or by_people)
     # A question about a failure is answered by the failure; nothing else that is no fault is.
     failing = fault or (axes["type"].top == "howto" and scope == "ours")
+    # Few words of the field, but a framework with its version: whoever asks gets to see what it may be.
+    failing |= scope == "other_field" and axes["type"].top == "fault" and states_framework(reading)
     if not fault:
         axes |= {axis: _unclaimed(axes[axis]) for axis in ("stage", "symptom", "cause", "fix")}
     distributed = _distributed(judged["distributed"], claim=fault)

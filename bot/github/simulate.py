@@ -58,7 +58,13 @@ def simulate(payload: dict[str, Any], core: Core, config_text: str | None = None
     alone = leave_alone(event.issue, config, event.repo_open)
     if alone:
         return Simulation(f"left alone: {alone}", config.mode, writes=False)
-    report = Report(event.ref.name, event.issue.title, event.issue.body, usual_framework=config.framework)
+    report = Report(
+        event.ref.name,
+        event.issue.title,
+        event.issue.body,
+        usual_framework=config.framework,
+        opened=event.issue.created_at.date().isoformat(),
+    )
     return _decided(core.triage(report), core, config)
 
 

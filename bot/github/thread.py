@@ -197,6 +197,7 @@ def look(github: GitHub, ports: Ports, ref: IssueRef, issue: Issue, config: Repo
         body=pasted.below(_text(issue, comments)),
         usual_framework=config.framework,
         set_by_people=corrected,
+        opened=issue.created_at.date().isoformat(),
     )
     triage = ports.core.triage(report, quick)
     check_ids(triage, ports.core.ids)

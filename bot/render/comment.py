@@ -11,6 +11,7 @@ from bot.render.findings import finding_folds, finding_links, finding_parts, quo
 from bot.render.folds import explain_fold, feedback_fold, script_fold
 from bot.render.view import Draft, View
 from bot.render.wording import DIAGNOSTICS, NARROW_DOWN, SIMILAR
+from knowledge.findings.failure import load_catalogue
 from knowledge.text.quote import code_span, prose
 from knowledge.triage import MissingItem, Neighbour
 
@@ -99,12 +100,16 @@ def _asks(view: View) -> list[str]:
 
 
 def _resolved(view: View) -> list[Neighbour]:
-    """Cases that share an error signature with the report and say how they ended."""
+    """Cases that share the finding's error signature with the report and say how they ended."""
     own = view.triage.id.casefold()
+    known = [load_catalogue()[f.id] for f in view.findings if f.id in load_catalogue()]
+    telling = {id for entry in known for id in entry.signatures}
     return [
         case
         for case in view.triage.neighbours
-        if case.id.casefold() != own and case.resolution and case.shared
+        if case.id.casefold() != own
+        and case.resolution
+        and (telling & set(case.shared) if known else case.shared)
     ][:MAX_CASES]
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import urlsplit
 
+import re2
+
 from bot.reports.pasted import pasted_report
 from knowledge.errors import InputError
 from knowledge.report import Report
@@ -90,6 +92,7 @@ def _looks_binary(raw: bytes) -> bool:
     return len(sample) > 32 and control / len(sample) > _CONTROL_SHARE
 
 
+_DAY = re2.compile(r"^\d{4}-\d{2}-\d{2}$")
 MAX_BATCH_LINE = 64_000_000
 _BATCHES = (".jsonl", ".ndjson")
 _LOGS = (".log", ".out", ".err", ".txt")
@@ -214,7 +217,7 @@ def _record(line: bytes, number: int) -> Report | BadRecord:
     if not isinstance(row, dict) or not ("body" in row or "title" in row):
         return BadRecord(f"line {number}", f'line {number} is no record {{"id", "title", "body"}}')
     id = printable(str(row.get("id") or f"line {number}"))
-    return Report(id, _text(row.get("title")), _text(row.get("body")))
+    return Report(id, _text(row.get("title")), _text(row.get("body")), opened=_day(row))
 
 
 def _text(value: Any) -> str:
@@ -238,7 +241,15 @@ def _from_json(text: str, name: str, notes: tuple[str, ...]) -> Report:
     body = value.get("body")
     if not isinstance(body, str | None):
         raise InputError(f"{name}: the issue's body is no text.", 'Give "body" as a string or null.')
-    return Report(printable(_issue_id(value) or name), value["title"], body or "", notes=notes)
+    return Report(
+        printable(_issue_id(value) or name), value["title"], body or "", notes=notes, opened=_day(value)
+    )
+
+
+def _day(issue: dict[str, Any]) -> str:
+    """The day an issue was opened, as GitHub's API or a record of ours gives it; "" where it doesn't."""
+    day = str(issue.get("created_at") or issue.get("opened") or "")[:10]
+    return day if _DAY.match(day) else ""
 
 
 def _issue_id(issue: dict[str, Any]) -> str | None:

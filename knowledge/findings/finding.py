@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 import re2
 
 from knowledge.evidence import Reading
-from knowledge.findings.expert import knows_better
 from knowledge.findings.failure import Failure, agrees
+from knowledge.findings.fitting import Fitted, fit
 from knowledge.findings.matcher import Match
+from knowledge.findings.unasked import objection
 from knowledge.triage import AxisName, Finding, QuotedLine
 
 MAX_FINDINGS = 3
@@ -28,7 +29,6 @@ def findings_of(
     `given`: what people set on an axis; an entry that says something else there is left out.
     """
     shown: list[Finding] = []
-    expert = knows_better(reading)
     # What is said unasked comes first, though something that only sounds like it be likelier.
     matches = sorted(matches, key=lambda match: not match.sure)
     for match in (m for m in matches if agrees(m.failure, given or {})):
@@ -36,8 +36,11 @@ def findings_of(
             break
         confused = any(match.failure.id in _near(f, matches) for f in shown if f.sure)
         if not (confused and not match.lines):
-            sure = match.sure and not expert and sum(f.sure for f in shown) < MAX_SURE
-            shown.append(_finding(match, reading, sure=sure))
+            fitted = fit(match.failure, reading)
+            sure = match.sure and sum(f.sure for f in shown) < MAX_SURE
+            shown.append(
+                _finding(match, fitted, reading, sure=sure and not objection(match, fitted, reading))
+            )
     return shown
 
 
@@ -45,8 +48,9 @@ def _near(finding: Finding, matches: Sequence[Match]) -> tuple[str, ...]:
     return next(m.failure.confused_with for m in matches if m.failure.id == finding.id)
 
 
-def _finding(match: Match, reading: Reading, *, sure: bool) -> Finding:
-    entry = match.failure
+def _finding(match: Match, fitted: Fitted, reading: Reading, *, sure: bool) -> Finding:
+    # What is left of an answer that mostly belongs elsewhere makes no sense: then all of it is shown.
+    entry = fitted.entry if fitted.whole else match.failure
     return Finding(
         id=entry.id,
         area=entry.area,

@@ -31,6 +31,8 @@ class Judged:
     weight: float
     real: bool
     """A report of a tracker or the benchmark, not one of our examples: thresholds are set by these alone."""
+    silent: frozenset[str] = frozenset()
+    """Candidates that are not said unasked, however probable (knowledge/findings/unasked.py)."""
 
 
 def fit(reports: Sequence[Judged], rounds: int = 50) -> Array:
@@ -69,7 +71,7 @@ def fit_threshold(
 ) -> float:
     """The lowest probability from which on the best finding of a report is right often enough; 1.01 = never.
 
-    Only candidates with a telltale line count: nothing else is said unasked.
+    Only candidates that can be said unasked count: those with a telltale line that nothing speaks against.
     """
     found = ((r, _best(r, p)) for r, p in zip(reports, probabilities, strict=True) if r.real)
     best = sorted(((p, id in r.right) for r, b in found if b is not None for id, p in [b]), reverse=True)
@@ -82,8 +84,12 @@ def fit_threshold(
 
 
 def _best(report: Judged, p: Array) -> tuple[str, float] | None:
-    """The likeliest candidate that has a telltale line."""
-    told = [n for n, lines in enumerate(report.pairs.lines) if lines]
+    """The likeliest candidate that can be said unasked."""
+    told = [
+        n
+        for n, (id, lines) in enumerate(zip(report.pairs.ids, report.pairs.lines, strict=True))
+        if lines and id not in report.silent
+    ]
     if not told:
         return None
     n = max(told, key=lambda n: float(p[n]))

@@ -168,6 +168,11 @@ def _standard(values: Array) -> Array:
     return np.asarray((values - values.mean()) / spread if spread > 0 else values * 0)
 
 
+def about_another(entry: Failure, reading: Reading) -> bool:
+    """Whether the entry is about other frameworks than the report's."""
+    return _framework(entry, reading) == -1
+
+
 def _framework(entry: Failure, reading: Reading) -> int:
     """1: the entry is about the report's framework; -1: about others; 0: about any, or the report does not say."""
     said = reading.framework

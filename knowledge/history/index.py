@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from knowledge.history.record import Record
-from knowledge.judging.hashing import Floats
+from knowledge.judging.features import Floats
 
 Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

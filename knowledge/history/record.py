@@ -20,7 +20,7 @@ from knowledge.evidence.lines import Kind
 from knowledge.history.markup import to_markdown
 from knowledge.history.stacks import Stack, innermost
 from knowledge.history.words import counted
-from knowledge.judging.hashing import Floats
+from knowledge.judging.features import Floats
 from knowledge.report import Report
 from knowledge.signatures import SignatureTable
 

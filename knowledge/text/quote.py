@@ -14,8 +14,8 @@ from knowledge.text.hazards import hazards, unseen
 _RUNS = re2.compile("`+")
 _PLAIN = re2.compile(r"^[\pL\pN.,;:'\"()/%+=?’…–—-]+$")
 _LIST_MARK = re2.compile(r"^([-+=]+|[0-9]+[.)])$")
-_CLOSING = frozenset(".,;:)?")
-_CODE_WORD = re2.compile(r"`[^`]+`|[^\s`]+|`")
+_CALL = r"[A-Za-z_][\w.]*\([^()`]{0,60}[_=*\[\]][^()`]*\)"
+_CODE_WORD = re2.compile(rf"`[^`]+`|{_CALL}|[^\s`]+|`")
 
 
 def clean(text: str) -> str:
@@ -65,8 +65,8 @@ def prose(text: str, limit: int = 600) -> str:
     for match in _CODE_WORD.finditer(text):
         word = match.group(0)
         told = _quoted(word) if word.startswith("`") else _word(word, first=not sentence)
-        # Only punctuation may touch code: "(`X`, `Y`)".
-        touching = match.start() == end and (told[:1] in _CLOSING or sentence.endswith("("))
+        # What touched still touches ("(`X`)", "`Tensor`s"), but two spans of code would become one.
+        touching = match.start() == end and not (sentence.endswith("`") and told.startswith("`"))
         sentence += told if touching or not sentence or not told else f" {told}"
         end = match.end()
     return sentence if sentence and not hazards(_without_code(sentence)) else code_span(text, limit)
@@ -78,12 +78,11 @@ def _quoted(word: str) -> str:
 
 
 def _word(word: str, first: bool) -> str:
-    trail = ""
-    while word and word[-1] in ".,;:)?":
-        word, trail = word[:-1], word[-1] + trail
-    lead = ""
-    while word and word[0] in "(":
+    lead, trail = "", ""
+    while word and word[0] == "(" and not _closes(word):
         word, lead = word[1:], lead + word[0]
+    while word and (word[-1] in ".,;:?" or (word[-1] == ")" and word.count(")") > word.count("("))):
+        word, trail = word[:-1], word[-1] + trail
     if not word:
         return lead + trail
     # "&" alone is no entity.
@@ -93,6 +92,16 @@ def _word(word: str, first: bool) -> str:
         and not (first and _LIST_MARK.match(word + trail))
     )
     return lead + (word if safe else code_span(word)) + trail
+
+
+def _closes(word: str) -> bool:
+    """Whether the parenthesis that a word starts with ends inside it, with more behind: "(a)b"."""
+    depth = 0
+    for n, c in enumerate(word):
+        depth += (c == "(") - (c == ")")
+        if depth == 0:
+            return n < len(word) - 1 and (word[n + 1].isalnum() or word[n + 1] in "_[")
+    return False
 
 
 def _without_code(sentence: str) -> str:

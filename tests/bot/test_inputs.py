@@ -138,3 +138,18 @@ def test_a_record_of_a_batch(tmp_path: Path) -> None:
     [report] = read_batch(str(file))
     assert isinstance(report, Report)
     assert harmless(report.id)
+
+
+@pytest.mark.parametrize(
+    ("stated", "day"),
+    [
+        ({"created_at": "2021-03-04T05:06:07Z"}, "2021-03-04"),
+        ({"opened": "2021-03-04"}, "2021-03-04"),
+        ({"created_at": "last week"}, ""),
+        ({}, ""),
+    ],
+)
+def test_the_day_an_issue_was_opened(tmp_path: Path, stated: dict[str, str], day: str) -> None:
+    file = tmp_path / "issue.json"
+    file.write_text(json.dumps({"title": "It hangs", "body": "On two nodes.", **stated}), "utf-8")
+    assert read_input(str(file)).opened == day

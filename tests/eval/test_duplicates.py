@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 import typer
-from bot.cli_eval import register
 from typer.testing import CliRunner
 
+from bot.cli.evaluate import register
 from eval.duplicates import KEPT, Ranked, rank, rank_plainly, recall, table
 from knowledge.errors import InputError, UserError
 from knowledge.history.tracker import Tracker, read_tracker

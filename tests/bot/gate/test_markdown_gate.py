@@ -152,3 +152,19 @@ def test_only_github_threads_are_linked(url: str, link: str | None) -> None:
 
 def test_labels_pass_only_mapped_and_existing() -> None:
     assert pass_labels(["Hang", "new", "bug"], ["hang", "new"], ["hang", "bug"]) == ["hang"]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Call unscale_() once.", "Call `unscale_()` once."),
+        ("Use `ObjectRef`s, not non-`contiguous` ones.", "Use `ObjectRef`s, not non-`contiguous` ones."),
+        ("See (foo(bar_baz)).", "See (`foo(bar_baz)`)."),
+        ("Try torch.zeros(a_b, c) first.", "Try `torch.zeros(a_b, c)` first."),
+        ("Set (NCCL_DEBUG=INFO, or nothing).", "Set (`NCCL_DEBUG=INFO`, or nothing)."),
+        # Two spans that touch would be one.
+        ("It is `a``b`.", "It is `a` `b`."),
+    ],
+)
+def test_code_in_a_sentence_is_whole(text: str, shown: str) -> None:
+    assert prose(text) == shown

@@ -162,6 +162,15 @@ def test_a_similar_case_must_share_the_error_and_say_how_it_ended() -> None:
     assert shown(a_triage(neighbours=[case] * 5)).count("named the right interface") == 2
 
 
+def test_a_similar_case_shares_the_error_of_the_finding_not_any_other() -> None:
+    entry = next(e for e in load_catalogue().values() if e.signatures)
+    finding = a_triage().findings[0].model_copy(update={"id": entry.id})
+    case = a_triage().neighbours[0]
+    for shared, said in (([entry.signatures[0]], True), (["attribute-missing"], False)):
+        triage = a_triage(findings=[finding], neighbours=[case.model_copy(update={"shared": shared})])
+        assert ("Similar issues" in shown(triage)) is said
+
+
 def test_at_most_two_things_are_asked_for() -> None:
     missing = [MissingItem(id=id_, ask=f"Ask {id_}.") for id_ in ("log", "versions", "command")]
     body = shown(a_triage(missing=missing, findings=[]), what="ask")

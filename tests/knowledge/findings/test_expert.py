@@ -1,4 +1,4 @@
-"""Who tells of a regression or names the cause gets no answer unasked."""
+"""Reports of a regression, with a diagnosis of their own or of a project's tests get no answer unasked."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ TABLE = SignatureTable([])
         ("The error is caused by the hook that runs twice.", True),
         ("I think the bug is in `_reduce`; the fix would be to skip it.", True),
         ("See https://github.com/acme/train/blob/main/a.py#L3", True),
+        ("Likely `self.eval()` moves the model to the CPU.", True),
+        ("On closer inspection I realized that it's due to the optimizer's state.", True),
+        ("The unit test of the sampler hangs in CI.", True),
         ("It dies at start and I don't know why. torch 2.3, two nodes.", False),
         ("RuntimeError: Address already in use", False),
         ("```\nRuntimeError: This error is caused by one of the following reasons\n```", False),

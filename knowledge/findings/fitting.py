@@ -1,0 +1,221 @@
+"""An entry's advice cut down to what fits one report: its frameworks and tools, and the releases of its time."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import re2
+
+from knowledge.evidence import Reading
+from knowledge.evidence.lines import Kind
+from knowledge.findings.failure import Failure
+from knowledge.findings.releases import fits_time, has_already
+from knowledge.frameworks import framework_ids
+
+_FILE = Path(__file__).with_name("tools.toml")
+_CODE = re2.compile(r"`[^`]*`")
+_END = re2.compile(r"[.;](?:\s+)")
+_GROUP = re2.compile(r"\s*\([^()]*(?:\([^()]*\)[^()]*)*\)")
+_ITEM = re2.compile(r"[;,]\s+(?:or |and )?")
+_OTHERWISE = re2.compile(r",\s+or\s+")
+_OPENING = re2.compile(r"^(?:Or|Otherwise,?|Also|Else,?) ")
+_COMMAND = 8
+"""Characters of a command that can't stand in a report by chance."""
+LEAST_KEPT = 0.5
+"""Of an answer's characters: with less of it the rest does not stand alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """An entry with the advice that fits a report."""
+
+    entry: Failure
+    whole: bool
+    """What is left of the answer still says what is wrong and what to do about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Tool:
+    id: str
+    words: re2._Regexp
+    users: frozenset[str]
+    kin: str
+
+
+@cache
+def _tools() -> tuple[_Tool, ...]:
+    table = tomllib.loads(_FILE.read_text("utf-8"))
+    return tuple(
+        _Tool(
+            id,
+            re2.compile("(?i)" + "|".join(row["words"])),
+            frozenset(row.get("with", ())),
+            row.get("kin", ""),
+        )
+        for id, row in table.items()
+    )
+
+
+def in_use(reading: Reading) -> frozenset[str]:
+    """The frameworks, launchers and platforms that a report is about or mentions."""
+    said = "\n".join(
+        [reading.report.title, *(line.text for line in reading.lines if line.kind is not Kind.TEMPLATE)]
+    )
+    found = {tool.id for tool in _tools() if tool.words.search(said)}
+    found |= {reading.framework or "", reading.launcher or ""} - {""}
+    found |= {tool.kin for tool in _tools() if tool.id in found and tool.kin}
+    found |= {tool.id for tool in _tools() if tool.users & found}
+    return frozenset(found)
+
+
+def states_framework(reading: Reading) -> bool:
+    """Whether the report gives the version of a framework for distributed training."""
+    return bool({tool.id for tool in _tools()} & set(reading.versions))
+
+
+def fit(entry: Failure, reading: Reading) -> Fitted:
+    """Leave out of an entry what is about other tools, or about releases that the reporter can't have."""
+    # An entry about a platform matched by its lines: the report uses it, though it may not name it.
+    core = f"{entry.title} {sentences(entry.answer)[0]}"
+    used = in_use(reading) | {
+        tool.id for tool in _tools() if tool.id not in framework_ids() and tool.words.search(core)
+    }
+
+    if not used & set(entry.frameworks):
+        used |= set(entry.frameworks)  # it matched for its own reasons, whatever the report calls itself
+
+    def fits(clause: str) -> bool:
+        return _fits(clause, used, reading)
+
+    # The first sentence says what is wrong, whatever it names; it has to be true of the releases.
+    first, *rest = sentences(entry.answer)
+    kept_rest = trimmed(" ".join(rest), fits)
+    # Without its first remedy what is left of an answer is only for special cases.
+    platforms = {tool.id for tool in _tools()} - set(framework_ids())
+    # What follows a semicolon still explains.
+    remedies = rest[1:] if first.endswith(";") and len(rest) > 1 else rest
+    remedied = not remedies or bool(trimmed(remedies[0], lambda text: _fits(text, used | platforms, reading)))
+    if first.endswith(";") and not (rest and kept_rest.startswith(rest[0][:12])):
+        first, kept_rest = first[:-1] + ".", _capital(kept_rest)
+    answer = f"{first} {kept_rest}".strip()
+    kept = replace(
+        entry,
+        answer=answer,
+        why=_fitting(entry.why, fits),
+        check=tuple(text for text in _fitting(entry.check, fits) if not _done(text, reading)),
+        remedy=_fitting(entry.remedy, fits),
+    )
+    enough = len(answer) >= LEAST_KEPT * len(entry.answer) and remedied
+    return Fitted(kept, enough and fits_time(first, reading))
+
+
+def _fits(clause: str, used: frozenset[str], reading: Reading) -> bool:
+    return _about(clause, used, reading) and fits_time(clause, reading) and not has_already(clause, reading)
+
+
+def _about(clause: str, used: frozenset[str], reading: Reading) -> bool:
+    about = {tool.id for tool in _tools() if tool.words.search(clause)}
+    if reading.framework is None and about & set(framework_ids()):
+        return True
+    return not about or bool(about & used)
+
+
+def _done(check: str, reading: Reading) -> bool:
+    """Whether the report shows the command of a check."""
+    command = _CODE.search(check)
+    text = command.group(0).strip("`") if command else ""
+    return len(text) >= _COMMAND and text in reading.report.body
+
+
+def _fitting(items: Sequence[str], fits: Callable[[str], bool]) -> tuple[str, ...]:
+    return tuple(text for item in items if (text := trimmed(item, fits)))
+
+
+def trimmed(text: str, fits: Callable[[str], bool]) -> str:
+    """The text without the sentences, parentheses and list items that do not fit."""
+    kept: list[str] = []
+    dropped = False
+    for sentence in sentences(text):
+        short = _without_asides(sentence, fits)
+        if not fits(short):
+            short = _without_items(short, fits)
+        if short:
+            kept.append(_capital(_OPENING.sub("", short)) if dropped else short)
+        elif kept and kept[-1].endswith(";") and not sentence.endswith(";"):
+            kept[-1] = kept[-1][:-1] + "."
+        dropped = not short and (not kept or not kept[-1].endswith(";"))
+    if kept and kept[-1].endswith(";"):
+        kept[-1] = kept[-1][:-1] + "."
+    return " ".join(kept)
+
+
+def sentences(text: str) -> list[str]:
+    """Sentences and clauses that ";" parts, never cut inside code or parentheses."""
+    inside = _inside(text)
+    cuts = [
+        m.end() for m in _END.finditer(text) if not inside[m.start()] and not _abbreviated(text, m.start())
+    ]
+    places = [0, *cuts, len(text)]
+    return [text[a:b].strip() for a, b in pairwise(places) if text[a:b].strip()]
+
+
+def _abbreviated(text: str, dot: int) -> bool:
+    return text[dot] == "." and text[max(0, dot - 3) : dot].casefold() in ("e.g", "i.e", " vs", "etc", "cf")
+
+
+def _inside(text: str) -> list[bool]:
+    """For each character whether it stands in code or in parentheses."""
+    out, depth, code = [], 0, False
+    for c in text:
+        if c == "`":
+            code = not code
+        elif not code and c == "(":
+            depth += 1
+        elif not code and c == ")":
+            depth = max(0, depth - 1)
+        out.append(code or depth > 0)
+    return out
+
+
+def _without_asides(sentence: str, fits: Callable[[str], bool]) -> str:
+    """Without parentheses that do not fit; of one that lists several things, the fitting ones stay."""
+    masked = _CODE.sub(lambda m: "\0" * len(m.group(0)), sentence)
+    out, end = "", 0
+    for match in _GROUP.finditer(masked):
+        aside = sentence[match.start() : match.end()]
+        out += sentence[end : match.start()]
+        end = match.end()
+        if fits(aside):
+            out += aside
+            continue
+        inner = aside.strip()[1:-1]
+        items = _split(inner, _ITEM)
+        left = [item for item in items if fits(item)]
+        if left and len(left) < len(items):
+            out += f" ({', '.join(left)})"
+    return out + sentence[end:]
+
+
+def _without_items(sentence: str, fits: Callable[[str], bool]) -> str:
+    """Without the alternatives that do not fit; nothing where the first is one of them."""
+    items = _split(sentence.rstrip(".;"), _OTHERWISE)
+    if len(items) < 2 or not fits(items[0]):
+        return ""
+    left = [item for item in items if fits(item)]
+    return ", or ".join(left) + (sentence[-1] if sentence[-1] in ".;" else "")
+
+
+def _split(text: str, at: re2._Regexp) -> list[str]:
+    inside = _inside(text)
+    cuts = [m.span() for m in at.finditer(text) if not inside[m.start()]]
+    starts, ends = [0, *(b for _, b in cuts)], [*(a for a, _ in cuts), len(text)]
+    return [text[a:b].strip() for a, b in zip(starts, ends, strict=True) if text[a:b].strip()]
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,80 @@
+"""What the reporter has already set or tried, so that no advice repeats it."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from pathlib import Path
+
+import re2
+
+from knowledge.evidence import Reading
+from knowledge.evidence.lines import Kind
+from knowledge.findings.failure import Failure
+from knowledge.findings.fitting import sentences
+
+_FILE = Path(__file__).with_suffix(".toml")
+_OWN = frozenset({Kind.CODE, Kind.COMMAND, Kind.ENVIRONMENT, Kind.PROSE, Kind.HEADING})
+_CODE = re2.compile(r"`([^`]+)`")
+# "NCCL_P2P_DISABLE=1", "find_unused_parameters=True", "--shm-size=16g", '"stage3_x": true', "pip install x==1.2"
+_SETTING = re2.compile(
+    r"(?:^|[\s(\"'{,])("
+    r"(?:--?)?[A-Za-z][\w.-]{2,}(?:=|\": ?)[\"']?[\w.:/\"'-]+|--[a-z][\w-]{3,}|[A-Z][A-Z0-9]+_[A-Z0-9_]{3,})"
+)
+_TRIED = re2.compile(
+    r"(?i)\b(?:tried|trying|attempted|already|even (?:if|when|after|with|though)|regardless|no matter"
+    r"|(?:doesn'?t|didn'?t|does not|did not|don'?t|won'?t|not) (?:help|work|solve|fix|change|resolve|make)\w*"
+    r"|no (?:luck|effect|difference|avail|success)|without success|same (?:error|issue|problem|result|behaviou?r)"
+    r"|still (?:get|getting|fail|see|happen|hang|crash|have|having|occur|the same|there|exist|persist)\w*|persists"
+    r"|(?:have|has|'ve) (?:set|checked|verified|confirmed|increased|disabled|enabled|added|changed|updated|upgraded)"
+    r"|to rule out|ruled out|made sure)\b"
+)
+_ASKED = re2.compile(r"(?is)\btried[^\n.]{0,40}\n(.{0,800})")
+"""A form's question after what was tried, and what stands below it."""
+_STOP = re2.compile(r"(?:[.!?]\s+|\n\s*\n|\n\s*[-*]\s)")
+
+
+def tried_already(entry: Failure, reading: Reading) -> bool:
+    """Whether the first thing that the entry advises is set in the report, or its author says to have tried it."""
+    first, *rest = sentences(entry.answer)
+    advice = rest or [first]
+    wanted = [setting for sentence in advice for setting in _settings(sentence)]
+    own = "\n".join([reading.report.title, *(line.text for line in reading.lines if line.kind in _OWN)])
+    plain = _squeezed(own)
+    if wanted and _squeezed(wanted[0]) in plain:
+        return True
+    tries = [
+        said for said in _STOP.split(f"{reading.report.title}\n\n{reading.prose}") if _TRIED.search(said)
+    ]
+    tries += [m.group(1) for m in _ASKED.finditer(reading.report.body)]
+    return any(_tries(entry, advice, said) for said in tries)
+
+
+def _tries(entry: Failure, advice: list[str], said: str) -> bool:
+    """Whether a sentence of the report says that the entry's first remedy was tried."""
+    names = set(_settings(advice[0]))
+    if any(_name(setting) in said for setting in names if len(_name(setting)) > 5):
+        return True
+    actions = [row for row in _actions() if row[0].search(said)]
+    return any(wording.search(advice[0]) for _, wording in actions)
+
+
+@cache
+def _actions() -> tuple[tuple[re2._Regexp, re2._Regexp], ...]:
+    table = tomllib.loads(_FILE.read_text("utf-8"))
+    return tuple(
+        (re2.compile(f"(?i){row['said']}"), re2.compile(f"(?i){row['advice']}")) for row in table.values()
+    )
+
+
+def _settings(text: str) -> list[str]:
+    """Settings and flags in the code of a sentence, in order."""
+    return [m.group(1) for span in _CODE.finditer(text) for m in _SETTING.finditer(span.group(1))]
+
+
+def _name(setting: str) -> str:
+    return str(re2.split(r'=|": ?', setting)[0]).strip("-\"' ")
+
+
+def _squeezed(text: str) -> str:
+    return str(re2.sub(r"[\s\"']+", "", text))

@@ -1,0 +1,175 @@
+"""What sure matches are not said unasked."""
+
+from __future__ import annotations
+
+import pytest
+
+from knowledge.evidence import Reading, read_report
+from knowledge.findings.defect import is_the_librarys, own_folders, raised_inside
+from knowledge.findings.failure import Failure
+from knowledge.findings.fitting import fit
+from knowledge.findings.matcher import Match
+from knowledge.findings.tried import tried_already
+from knowledge.findings.unasked import objection, rests_on_consequences, solved
+from knowledge.report import Report
+from tests.knowledge.findings.tiny import TABLE, entry
+
+
+def of(text: str, id: str = "horovod/horovod#1", title: str = "It fails") -> Reading:
+    return read_report(Report(id, title, text), TABLE)
+
+
+P2P = entry(
+    "p2p",
+    answer="Peer-to-peer is broken here. Set `NCCL_P2P_DISABLE=1`. If that helps, update the driver.",
+)
+SHM = entry("shm", answer="Shared memory is full. Start the container with `--shm-size=16g`.")
+
+
+@pytest.mark.parametrize(
+    ("one", "text", "tried"),
+    [
+        (P2P, "I run `export NCCL_P2P_DISABLE=1` on both nodes.", True),
+        (P2P, "Disabling p2p didn't help.", True),
+        (P2P, "It hangs on two nodes.", False),
+        # A line of the log suggests it; nobody did it.
+        (P2P, "```\nRuntimeError: try NCCL_P2P_DISABLE=1\n```", False),
+        (SHM, "```\ndocker run --shm-size=16g img\n```", True),
+        (SHM, "Even with more shared memory it dies.", True),
+        (SHM, "I tried another image.", False),
+        (SHM, "## What have you tried?\n\n- a larger shm\n- another image", True),
+    ],
+)
+def test_what_was_tried(one: Failure, text: str, tried: bool) -> None:
+    assert tried_already(one, of(text)) is tried
+
+
+INSIDE = """```
+Traceback (most recent call last):
+  File "train.py", line 3, in <module>
+    hvd.init()
+  File "/usr/lib/python3/site-packages/{package}/common/basics.py", line 10, in init
+    {code}
+{error}
+```
+"""
+
+
+@pytest.mark.parametrize(
+    ("package", "code", "error", "id", "inside"),
+    [
+        (
+            "horovod",
+            "x = self.y.z",
+            "AttributeError: 'NoneType' object has no attribute 'z'",
+            "horovod/horovod#1",
+            True,
+        ),
+        # Another library's, one that nobody tracks here, a deliberate error.
+        (
+            "torch",
+            "x = self.y.z",
+            "AttributeError: 'NoneType' object has no attribute 'z'",
+            "horovod/horovod#1",
+            False,
+        ),
+        (
+            "horovod",
+            "x = self.y.z",
+            "AttributeError: 'NoneType' object has no attribute 'z'",
+            "acme/train#1",
+            False,
+        ),
+        ("horovod", "raise TypeError(m)", "TypeError: name must be a string", "horovod/horovod#1", False),
+        ("horovod", "self.lib.init()", "RuntimeError: Address already in use", "horovod/horovod#1", False),
+    ],
+)
+def test_an_accident_inside_the_trackers_own_library(
+    package: str, code: str, error: str, id: str, inside: bool
+) -> None:
+    assert raised_inside(of(INSIDE.format(package=package, code=code, error=error), id)) is inside
+
+
+CALLED = """```
+Traceback (most recent call last):
+  File "{caller}", line 30, in step
+    dist.all_gather(out, x)
+  File "/usr/lib/python3/site-packages/torch/distributed/distributed_c10d.py", line 10, in all_gather
+    work = group.allgather([out], [x])
+RuntimeError: Tensors must be CUDA and dense
+```
+"""
+LIBRARY = "/usr/lib/python3/site-packages/pytorch_lightning/trainer/trainer.py"
+MISUSE = entry("misuse", frameworks=("pytorch",), cause=("device_placement",))
+MEMORY = entry("memory", frameworks=("pytorch",), cause=("resource_limits",))
+
+
+@pytest.mark.parametrize(
+    ("one", "caller", "id", "librarys"),
+    [
+        (MISUSE, LIBRARY, "Lightning-AI/pytorch-lightning#1", True),
+        (MISUSE, "train.py", "Lightning-AI/pytorch-lightning#1", False),
+        (MISUSE, LIBRARY, "acme/train#1", False),
+        # What the code runs on is the reporter's, whoever made the call.
+        (MEMORY, LIBRARY, "Lightning-AI/pytorch-lightning#1", False),
+    ],
+)
+def test_a_mistake_that_the_trackers_library_made(one: Failure, caller: str, id: str, librarys: bool) -> None:
+    assert is_the_librarys(one, of(CALLED.format(caller=caller), id)) is librarys
+
+
+def test_without_a_traceback_a_library_that_hides_torch_made_the_call() -> None:
+    assert is_the_librarys(MISUSE, of("Tensors must be CUDA and dense", "Lightning-AI/pytorch-lightning#1"))
+    assert not is_the_librarys(MISUSE, of("Tensors must be CUDA and dense", "pytorch/pytorch#1"))
+
+
+def test_a_tracker_knows_its_own_library_whatever_its_owner_is_called() -> None:
+    assert own_folders("PyTorchLightning/pytorch-lightning") == own_folders("Lightning-AI/pytorch-lightning")
+    assert own_folders("Lightning-AI/pytorch-lightning") == (
+        "pytorch_lightning",
+        "lightning",
+        "lightning_fabric",
+    )
+    assert own_folders("acme/train") == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "only"),
+    [
+        ("WARNING: the node is over 95% full", True),
+        ("(raylet) heartbeat was missed", True),
+        ("W0304 10:00:00 worker.cc:10] Address already in use", True),
+        ("RuntimeError: Address already in use", False),
+    ],
+)
+def test_a_warning_is_no_failure(line: str, only: bool) -> None:
+    assert rests_on_consequences((2,), of(f"```\n{line}\n```")) is only
+
+
+def test_a_line_of_a_log_whose_failure_is_another_one() -> None:
+    log = of("```\nopen of the cache: file is locked, trying again\nKeyError: 'labels'\n```")
+    assert rests_on_consequences((2,), log)
+    assert not rests_on_consequences((3,), log)
+
+
+def test_a_release_that_has_the_fix() -> None:
+    one = entry("a", fixed_in="DeepSpeed 0.14.1 (PR #1)")
+    assert solved(one, of("deepspeed==0.15.0"))
+    assert not solved(one, of("deepspeed==0.14.0"))
+    assert not solved(one, of("It fails."))
+    assert not solved(entry("b"), of("deepspeed==0.15.0"))
+
+
+def test_objections_name_their_reason() -> None:
+    def against(one: Failure, text: str, title: str = "It fails") -> str | None:
+        reading = of(text, title=title)
+        return objection(Match(one, 0.99, (0,), (), True), fit(one, reading), reading)
+
+    assert against(P2P, "It hangs.") is None
+    assert against(P2P, "It is a regression.") == "expert"
+    assert against(P2P, "I tried NCCL_P2P_DISABLE=1.") == "tried"
+    assert against(P2P, "It hangs.", title="Warning: heartbeat") == "consequence"
+    late = entry(
+        "late", answer="Ranks differ. Since torch 2.6 use `torch.compile` and nothing else, everywhere."
+    )
+    assert against(late, "torch==1.7.0") == "release"
