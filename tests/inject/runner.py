@@ -78,8 +78,7 @@ def launch_of(how: str, fault: Fault) -> Launch:
         "noprogram": lambda: Launch(("mpirun", *MPI, "-np", count, "/opt/train/bin/pretrain", *job)),
         "accelerate": lambda: Launch(
             (
-                *("{python}", "-m", "accelerate.commands.accelerate_cli", "launch", "--cpu", "--num_machines=1"),
-                *("--multi_gpu",)[:0],
+                *("{python}", "-m", "accelerate.commands.accelerate_cli", "launch", "--multi_gpu", "--num_machines=1"),
                 *(f"--num_processes={ranks}", "--main_process_port={port}", "--mixed_precision=no"),
                 *("--dynamo_backend=no", *job),
             )
@@ -117,13 +116,14 @@ def run_fault(fault: Fault, how: str, python: str) -> dict[str, Any]:
         "held_out": fault.held_out,
         "log": "\n".join(text for _, text in clean) + "\n",
         "voices": [rank for rank, _ in clean],
-        "truth": {
-            "root": fault.root,
-            "ranks": list(fault.ranks),
-            "symptom": list(fault.symptom),
-            "cause": list(fault.cause),
-        },
+        "truth": truth_of(fault),
     }
+
+
+def truth_of(fault: Fault) -> dict[str, Any]:
+    """The truth as a record holds it."""
+    lists = {"ranks": fault.ranks, "symptom": fault.symptom, "cause": fault.cause}
+    return {"root": fault.root, **{name: list(values) for name, values in lists.items()}}
 
 
 def _listen(folder: Path, launch: Launch, port: int, python: str) -> list[tuple[int | None, str]]:
@@ -258,7 +258,8 @@ def main() -> None:
     parser.add_argument("--at-once", type=int, default=os.cpu_count() or 2)
     given = parser.parse_args()
     records = [json.loads(line) for line in given.out.read_text().splitlines()] if given.out.exists() else []
-    kept = {record["id"]: record for record in records}
+    truths = {fault.id: truth_of(fault) for fault in FAULTS}
+    kept = {r["id"]: {**r, "truth": truths[r["fault"]]} for r in records if r["fault"] in truths}
     todo = [
         (fault, how)
         for fault in FAULTS

@@ -59,8 +59,9 @@ class Job:
         loss.backward()
         with torch.no_grad():
             for parameter in self.model.parameters():
-                parameter -= 0.1 * parameter.grad
-                parameter.grad = None
+                if parameter.grad is not None:
+                    parameter -= 0.1 * parameter.grad
+                    parameter.grad = None
         return loss.item()
 
 
@@ -87,7 +88,8 @@ def run(faults: Mapping[str, Callable[[Job], None]]) -> None:
     claim_voice()
     rank = _rank()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    faults[sys.argv[1]](Job(rank or 0, _world()))
+    name = next(word for word in sys.argv[1:] if not word.startswith("-"))  # DeepSpeed adds --local_rank
+    faults[name](Job(rank or 0, _world()))
 
 
 def adopt_mpi() -> None:

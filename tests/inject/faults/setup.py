@@ -24,9 +24,14 @@ def too_large_world(job: Job) -> None:
 
 def stale_world_size(job: Job) -> None:
     os.environ["WORLD_SIZE"] = str(job.world + 2)
+    _without_agent()
+    dist.init_process_group("gloo", timeout=WAIT)
+
+
+def _without_agent() -> None:
+    """Rank 0 serves the store itself, as without torchrun, on a port of its own."""
     os.environ["TORCHELASTIC_USE_AGENT_STORE"] = "False"
     os.environ["MASTER_PORT"] = str(int(os.environ["MASTER_PORT"]) + 1)
-    dist.init_process_group("gloo", timeout=WAIT)
 
 
 def no_address(job: Job) -> None:
@@ -36,12 +41,12 @@ def no_address(job: Job) -> None:
 
 def unknown_host(job: Job) -> None:
     os.environ["MASTER_ADDR"] = "train-head-0.invalid"
-    os.environ["TORCHELASTIC_USE_AGENT_STORE"] = "False"
+    _without_agent()
     job.connect()
 
 
 def closed_port(job: Job) -> None:
-    os.environ["TORCHELASTIC_USE_AGENT_STORE"] = "False"
+    _without_agent()
     if job.rank:
         os.environ["MASTER_PORT"] = "9"
     job.connect()
@@ -82,9 +87,8 @@ def mesh_too_large(job: Job) -> None:
 
 def two_masters(job: Job) -> None:
     """Each rank takes itself for the first one, and serves the store on the same port."""
-    port = int(os.environ["MASTER_PORT"]) + 1
-    os.environ["TORCHELASTIC_USE_AGENT_STORE"] = "False"
-    os.environ["MASTER_PORT"], os.environ["RANK"] = str(port), "0"
+    _without_agent()
+    os.environ["RANK"] = "0"
     dist.init_process_group("gloo", timeout=WAIT, init_method="env://")
 
 

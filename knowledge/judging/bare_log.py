@@ -1,0 +1,136 @@
+"""What the root line of a bare log speaks for.
+
+The judge learned from reports of people, who say what they did and often ask the framework's developers for a fix. Of a log
+alone it hears every rank's words at once, and takes what half the reports of a tracker are, a bug of the framework, for
+likely. Here the root line counts alone: by the signature that it bears, else by where its exception was raised, else by
+its class.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import re2
+
+from knowledge.evidence import Reading
+from knowledge.evidence.decisive import Decisive
+from knowledge.evidence.lines import Kind
+from knowledge.evidence.tracebacks import frames_above
+from knowledge.signatures import Signature, most_specific
+
+_FILE = Path(__file__).with_suffix(".toml")
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenFor:
+    """The ids that a root line speaks for; `by` names the signature or the rule."""
+
+    symptom: str
+    cause: str
+    fix: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    raised: re2._Regexp
+    frames: re2._Regexp | None
+    ids: SpokenFor
+    on_one_rank: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    general: frozenset[str]
+    last_words: frozenset[str]
+    places: tuple[_Rule, ...]
+    exceptions: tuple[_Rule, ...]
+
+
+@cache
+def _rules() -> _Rules:
+    with _FILE.open("rb") as file:
+        table = tomllib.load(file)
+    return _Rules(
+        frozenset(table["general"]),
+        frozenset(table["last_words"]),
+        tuple(_rule(one, "place") for one in table["place"]),
+        tuple(_rule(one, "exception") for one in table["exception"]),
+    )
+
+
+def _rule(entry: dict[str, str], kind: str) -> _Rule:
+    frames = entry.get("frames")
+    return _Rule(
+        re2.compile(entry["raised"] if frames else entry["names"]),
+        re2.compile(frames) if frames else None,
+        SpokenFor(entry["symptom"], entry["cause"], entry["fix"], kind),
+        entry.get("on_one_rank"),
+    )
+
+
+def spoken_for(reading: Reading) -> SpokenFor | None:
+    """What the root of a bare log speaks for; None where it has none, or it says nothing that is known."""
+    root = reading.decisive[0] if reading.decisive else None
+    if root is None or root.role != "root" or root.in_title or not _is_log(reading, root):
+        return None
+    known = _known(reading, root)
+    ruled = _ruled(reading, root)
+    if known is None:
+        return ruled
+    said = SpokenFor(known.symptom[0], known.cause[0], known.fix[0], known.id)
+    if known.id in _rules().last_words:
+        return SpokenFor("D.other", "other", "other", known.id)
+    if known.id in _rules().general and ruled is not None:
+        lookup = known.symptom[0].endswith(".other")
+        return SpokenFor(ruled.symptom if lookup else said.symptom, ruled.cause, ruled.fix, known.id)
+    return said
+
+
+def _is_log(reading: Reading, root: Decisive) -> bool:
+    return any(line.number == root.number and line.kind is Kind.LOG for line in reading.lines)
+
+
+def _known(reading: Reading, root: Decisive) -> Signature | None:
+    """The signature of the root line that says most: a fault of its own before a consequence, a special one before a
+    general one, and one that leaves no doubt before all."""
+    hits = most_specific(hit for line, hit in reading.hits if line == root.number)
+    told = [hit.signature for hit in hits if hit.signature.role != "context"]
+    return min(told, key=_order, default=None)
+
+
+def _order(signature: Signature) -> tuple[bool, bool, bool, bool]:
+    rules = _rules()
+    return (
+        not signature.decides,
+        signature.id in rules.last_words,
+        signature.role != "root",
+        signature.id in rules.general,
+    )
+
+
+def _ruled(reading: Reading, root: Decisive) -> SpokenFor | None:
+    frames = "\n".join(frames_above(reading.lines, root.number))
+    rules = _rules()
+    rule = next((one for one in rules.places if _fits(one, root.text, frames)), None)
+    if rule is None:
+        rule = next((one for one in rules.exceptions if one.raised.search(root.text)), None)
+    if rule is None:
+        return None
+    cause = rule.on_one_rank if rule.on_one_rank and _alone(reading, root) else rule.ids.cause
+    fix = "device_consistency" if cause == rule.on_one_rank else rule.ids.fix
+    return SpokenFor(rule.ids.symptom, cause, fix, rule.ids.by)
+
+
+def _fits(rule: _Rule, raised: str, frames: str) -> bool:
+    assert rule.frames is not None
+    return bool(frames and rule.raised.search(raised) and rule.frames.search(frames))
+
+
+def _alone(reading: Reading, root: Decisive) -> bool:
+    """Whether one of several ranks failed, and the others did not say the same."""
+    several = len(reading.ranks) > 1 or (reading.world_size or 1) > 1
+    return several and root.rank is not None and not any("raised the same error" in e for e in reading.echoes)
