@@ -66,8 +66,8 @@ def choose(candidates: Mapping[int, Candidate], blamed: Blamed | None, breaks: S
     if first is Part.LOGGED:  # an error's words say more than an error's level alone
         same_part = [c for c in same_part if "hard" in c.marks or c.known] or same_part
     root = _fullest(_earliest(_unprovoked(same_part, usable)), roots)
-    root = _thrown(root, roots)
     root = _silent(root, roots, blamed) or _of_the_blamed(root, roots, blamed) or root
+    root = _thrown(root, roots)
     outside = [c for c in roots if c.part is Part.KILLED]
     if first is Part.FAULT and outside and _is_before(killer := _earliest(outside), root):
         root = killer

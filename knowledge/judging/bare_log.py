@@ -9,6 +9,7 @@ its class.
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -21,6 +22,8 @@ from knowledge.evidence.lines import Kind
 from knowledge.evidence.tracebacks import frames_above
 from knowledge.signatures import Signature, most_specific
 
+MOST_BELOW = 6
+"""Lines of a message below its first one that are looked at."""
 _FILE = Path(__file__).with_suffix(".toml")
 
 
@@ -85,8 +88,8 @@ def spoken_for(reading: Reading) -> SpokenFor | None:
     if known.id in _rules().last_words:
         return SpokenFor("D.other", "other", "other", known.id)
     if known.id in _rules().general and ruled is not None:
-        lookup = known.symptom[0].endswith(".other")
-        return SpokenFor(ruled.symptom if lookup else said.symptom, ruled.cause, ruled.fix, known.id)
+        placed = known.symptom[0].endswith(".other") or ruled.symptom in known.symptom
+        return SpokenFor(ruled.symptom if placed else said.symptom, ruled.cause, ruled.fix, known.id)
     return said
 
 
@@ -97,9 +100,22 @@ def _is_log(reading: Reading, root: Decisive) -> bool:
 def _known(reading: Reading, root: Decisive) -> Signature | None:
     """The signature of the root line that says most: a fault of its own before a consequence, a special one before a
     general one, and one that leaves no doubt before all."""
-    hits = most_specific(hit for line, hit in reading.hits if line == root.number)
-    told = [hit.signature for hit in hits if hit.signature.role != "context"]
-    return min(told, key=_order, default=None)
+    for numbers in ([*_below(reading, root)], [root.number]):
+        hits = most_specific(hit for line, hit in reading.hits if line in numbers)
+        told = [hit.signature for hit in hits if hit.signature.role != "context"]
+        if told:
+            return min(told, key=_order)
+    return None
+
+
+def _below(reading: Reading, root: Decisive) -> Iterator[int]:
+    """The lines in which a message goes on whose first line ends with a colon ("RuntimeError: Error(s) in ...:")."""
+    if not root.text.rstrip().endswith(":"):
+        return
+    below = [line for line in reading.lines if root.number < line.number <= root.number + MOST_BELOW]
+    for line in below:
+        if line.rank == root.rank or line.rank is None or root.rank is None:
+            yield line.number
 
 
 def _order(signature: Signature) -> tuple[bool, bool, bool, bool]:

@@ -84,7 +84,7 @@ FAULTS: tuple[Fault, ...] = (
     _fault("setup.joins:program", r"unable to (?:find|launch).*|could not access|executable", "", "B.1 D.1.9", "dependency other communication_configuration", "noprogram:2"),
     _fault("setup.joins:lambda", r"Can't (?:pickle|get) local object", "", "B.1", "other distributed_api_misuse", "spawn-lambda:2"),
     _fault("setup.joins:handle", r"cannot pickle", "", "B.1", "other distributed_api_misuse", "spawn-lock:2"),
-    _fault("setup.joins:guard", r"^RuntimeError:\s*$|An attempt has been made to start a new process", "", "B.1", "distributed_api_misuse other", "unguarded:2"),
+    _fault("setup.joins:guard", r"RuntimeError:\s*$|An attempt has been made to start a new process", "", "B.1", "distributed_api_misuse other", "unguarded:2"),
     # Talking to each other.
     _fault("collectives.skipped_all_reduce", r"[Cc]onnection (?:was )?(?:closed|reset)|" + _LOST_TIME, "", "D.1.1 D.2.1", _DIVERGED, "torchrun:3 mpirun:2"),
     _fault("collectives.skipped_and_busy", _LOST_TIME, "", "D.2.1 D.1.1", _DIVERGED, "torchrun:2"),
