@@ -6,6 +6,7 @@ or null, "truth": {"root": regular expression, "ranks": [...], "symptom": [...],
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import zlib
@@ -72,10 +73,10 @@ class Row:
 
 
 def read_injected(path: Path) -> list[Injected]:
-    """The records of a file, or of all .jsonl files of a folder. DataError when one is not of the form."""
-    files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+    """The records of a file (.jsonl, .jsonl.gz), or of all such files of a folder. DataError when one is no record."""
+    files = sorted([*path.glob("*.jsonl"), *path.glob("*.jsonl.gz")]) if path.is_dir() else [path]
     try:
-        texts = [line for file in files for line in file.read_text("utf-8").splitlines() if line.strip()]
+        texts = [line for file in files for line in _text(file).splitlines() if line.strip()]
         records = [Injected.model_validate_json(line) for line in texts]
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}.", "Check the path.") from error
@@ -88,6 +89,11 @@ def read_injected(path: Path) -> list[Injected]:
     if not records:
         raise DataError(f"{path} holds no records.", "`make inject-logs` makes them.")
     return records
+
+
+def _text(file: Path) -> str:
+    data = file.read_bytes()
+    return (gzip.decompress(data) if file.suffix == ".gz" else data).decode("utf-8")
 
 
 def score_injected(

@@ -151,7 +151,8 @@ def examine(report: Report, knowledge: Knowledge) -> Examined:
     """Judge the report and match it with the catalogue; a failure that is surely known settles cause and fix."""
     found = judge_report(report, knowledge)
     matcher = knowledge.matcher
-    matches = tuple(matcher.matches(found.reading, found.vectors, found.symptoms)) if matcher else ()
+    told = matcher.matches(found.reading, found.vectors, found.symptoms) if matcher else ()
+    matches = tuple(replace(m, sure=m.sure and not _is_echo(m, found.reading)) for m in told)
     judged = found.judgement
     scope = found.scope
     sure = next((match for match in matches if match.sure), None)
@@ -159,6 +160,13 @@ def examine(report: Report, knowledge: Knowledge) -> Examined:
         judged = settle(judged, _ruling(sure), knowledge.taxonomy)
         scope = "ours"  # a telltale line says more of the field than the words around it
     return Examined(found.reading, judged, found.neighbours, found.vectors, scope, matches)
+
+
+def _is_echo(match: Match, reading: Reading) -> bool:
+    """Whether a match rests only on lines that follow from a root elsewhere in the log, which it does not explain."""
+    roots = {d.number for d in reading.decisive if d.role == "root" and not d.in_title}
+    followed = {d.number for d in reading.decisive if d.role == "consequence" and not d.in_title}
+    return bool(roots and match.lines) and set(match.lines) <= followed
 
 
 def _ruling(match: Match) -> Ruling:

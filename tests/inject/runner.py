@@ -266,13 +266,17 @@ def main() -> None:
         for how in fault.launch
         if (not given.ids and f"{fault.id}@{how}" not in kept) or any(part in fault.id for part in given.ids)
     ]
+    _write(given.out, kept)
     with ThreadPoolExecutor(given.at_once) as pool:
         for record in pool.map(lambda one: run_fault(*one, given.python), todo):
             kept[record["id"]] = record
-            order = [f"{fault.id}@{how}" for fault in FAULTS for how in fault.launch]
-            text = [json.dumps(kept[id], ensure_ascii=False) for id in order if id in kept]
-            given.out.write_text("\n".join(text) + "\n")
+            _write(given.out, kept)
             print(record["id"], len(record["voices"]), "lines", flush=True)
+
+
+def _write(out: Path, kept: Mapping[str, Any]) -> None:
+    order = [f"{fault.id}@{how}" for fault in FAULTS for how in fault.launch]
+    out.write_text("".join(json.dumps(kept[id], ensure_ascii=False) + "\n" for id in order if id in kept))
 
 
 if __name__ == "__main__":

@@ -82,18 +82,6 @@ def half_input(job: Job) -> None:
     job.step(torch.randn(8, 16, dtype=torch.float64))
 
 
-def reused_module(job: Job) -> None:
-    job.connect()
-    shared = network()
-    model = DistributedDataParallel(shared)
-    first, second = model(torch.randn(4, 16)), model(torch.randn(4, 16))
-    first.sum().backward()
-    second.sum().backward()
-    model(torch.randn(4, 16))
-    model(torch.randn(4, 16)).sum().backward()
-    model(torch.randn(4, 16))
-
-
 def frozen(job: Job) -> None:
     job.connect()
     job.train(model=network().requires_grad_(False))
@@ -174,6 +162,6 @@ def not_written(job: Job) -> None:
 
 if __name__ == "__main__":
     run({f.__name__: f for f in (unused_parameters, in_place, widths, widths_on_one_rank, backward_twice, half_input,
-                                 reused_module, frozen, wrong_index, wrong_device_ids, other_device, wrapped_attribute,
+                                 frozen, wrong_index, wrong_device_ids, other_device, wrapped_attribute,
                                  undefined_name, embedding_range, not_for_type, last_batch, metric_of_none,
                                  not_written)})
