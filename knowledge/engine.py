@@ -163,10 +163,12 @@ def examine(report: Report, knowledge: Knowledge) -> Examined:
 
 
 def _is_echo(match: Match, reading: Reading) -> bool:
-    """Whether a match rests only on lines that follow from a root elsewhere in the log, which it does not explain."""
-    roots = {d.number for d in reading.decisive if d.role == "root" and not d.in_title}
-    followed = {d.number for d in reading.decisive if d.role == "consequence" and not d.in_title}
-    return bool(roots and match.lines) and set(match.lines) <= followed
+    """Whether a match rests on lines that only follow from a root elsewhere in the log, which it does not explain."""
+    told = set(match.lines)
+    of_log = [d for d in reading.decisive if not d.in_title]
+    roots = {d.number for d in of_log if d.role == "root"}
+    followed = {d.number for d in of_log if d.role == "consequence"}
+    return bool(roots and told & followed) and not told & roots
 
 
 def _ruling(match: Match) -> Ruling:

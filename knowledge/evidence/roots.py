@@ -148,7 +148,7 @@ def _fullest(root: Candidate, roots: list[Candidate]) -> Candidate:
 
 def _thrown(root: Candidate, roots: list[Candidate]) -> Candidate:
     """The exception in which a rank's vain waiting ends, rather than the warnings of its library before it."""
-    if root.part is not Part.WAITED or root.raised or root.unit.level in ("E", "F"):
+    if root.part is not Part.WAITED or root.raised or root.known or root.unit.level in ("E", "F"):
         return root
     ends = [c for c in roots if c.raised and c.part is Part.WAITED and c.unit.number > root.unit.number]
     own = [c for c in ends if c.unit.rank == root.unit.rank]

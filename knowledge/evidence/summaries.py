@@ -23,7 +23,8 @@ _SLURM = re2.compile(
     r"(Out Of Memory|Segmentation fault|Killed|Aborted|Bus error|Exited with exit code \d+)"
 )
 # The launcher knows ranks of its own node alone; DeepSpeed says so where there is one node.
-_DEEPSPEED = re2.compile(r"--local_rank=(\d+)['\"].* exits with return code = (-?\d+)")
+# Of exit codes it tells the one that it sees first, which may be an echo's; a signal strikes the rank itself.
+_DEEPSPEED = re2.compile(r"--local_rank=(\d+)['\"].* exits with return code = (-\d+)")
 _ONE_NODE = re2.compile(r"\bnnodes=1, num_local_procs=")
 WINDOW = 9
 """Lines of torchrun's block after its heading."""

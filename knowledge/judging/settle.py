@@ -54,7 +54,11 @@ class Ruling:
 
 def ruling_of(reading: Reading) -> Ruling | None:
     """What the report's deciding lines settle, else what the root line of a bare log speaks for."""
-    return _decided(reading) or (_of_bare_log(reading) if is_bare_log(reading) else None)
+    decided = _decided(reading)
+    spoken = _of_bare_log(reading) if is_bare_log(reading) else None
+    if decided is not None and decided.symptom is None and spoken is not None and spoken.by == decided.by:
+        return replace(decided, symptom=spoken.symptom)
+    return decided or spoken
 
 
 def _of_bare_log(reading: Reading) -> Ruling | None:
