@@ -24,6 +24,10 @@ from knowledge.signatures import Signature, most_specific
 
 MOST_BELOW = 6
 """Lines of a message below its first one that are looked at."""
+_STEP = re2.compile(
+    r"(?i)\b(?:epoch|step|iter\w*|batch)\b\W{0,3}\d.*\b(?:loss|acc\w*|lr)\b|\bloss\b\W{0,3}\d|\b(?:step|iteration) \d+ (?:done|ok|finished)"
+)
+_SETUP = re2.compile(r", in init_process_group\b|, in _new_process_group_helper|/rendezvous\.py\"")
 _FILE = Path(__file__).with_suffix(".toml")
 
 
@@ -84,13 +88,24 @@ def spoken_for(reading: Reading) -> SpokenFor | None:
     ruled = _ruled(reading, root)
     if known is None:
         return ruled
-    said = SpokenFor(known.symptom[0], known.cause[0], known.fix[0], known.id)
+    said = SpokenFor(_symptom(known, reading, root), known.cause[0], known.fix[0], known.id)
     if known.id in _rules().last_words:
         return SpokenFor("D.other", "other", "other", known.id)
     if known.id in _rules().general and ruled is not None:
         placed = known.symptom[0].endswith(".other") or ruled.symptom in known.symptom
         return SpokenFor(ruled.symptom if placed else said.symptom, ruled.cause, ruled.fix, known.id)
     return said
+
+
+def _symptom(signature: Signature, reading: Reading, root: Decisive) -> str:
+    """Of a signature's symptoms the first one of the stage that the job had reached, else the first."""
+    steps = any(line.number < root.number and _STEP.search(line.text) for line in reading.lines)
+    stage = "D" if steps else "B" if _SETUP.search(_frames(reading, root)) else ""
+    return next((one for one in signature.symptom if stage and one.startswith(stage)), signature.symptom[0])
+
+
+def _frames(reading: Reading, root: Decisive) -> str:
+    return "\n".join(frames_above(reading.lines, root.number))
 
 
 def _is_log(reading: Reading, root: Decisive) -> bool:
@@ -129,7 +144,7 @@ def _order(signature: Signature) -> tuple[bool, bool, bool, bool]:
 
 
 def _ruled(reading: Reading, root: Decisive) -> SpokenFor | None:
-    frames = "\n".join(frames_above(reading.lines, root.number))
+    frames = _frames(reading, root)
     rules = _rules()
     rule = next((one for one in rules.places if _fits(one, root.text, frames)), None)
     if rule is None:
