@@ -17,13 +17,16 @@ from knowledge.evidence.lines import Kind
 from knowledge.judging.axes import Judged, axis_ids
 from knowledge.judging.bare_log import spoken_for
 from knowledge.judging.judge import Judgement
-from knowledge.judging.legible import is_bare_log
+from knowledge.judging.legible import account, is_bare_log
 from knowledge.taxonomy import Taxonomy
 
 CERTAIN = 0.92
 """Probability of what a deciding line says: set, not counted, as labelled reports hold too few such lines."""
 LIKELY = 0.75
 """Probability of what the root line of a bare log speaks for."""
+FEW_TOLD = 12
+"""Words of title and prose up to which a report is judged as a bare log."""
+_WORD = re2.compile(r"[A-Za-z']{2,}")
 _ADVISES = re2.compile(
     r"(?i)potential (?:root )?causes|possible (?:root )?(?:causes?|reasons?)|\bif (?:you|the|this|it)\b"
     r"|\byou (?:can|may|should|might)\b|\be\.g\.|\bsuch as\b|\bfor example\b|\busually\b|\bmake sure\b"
@@ -55,10 +58,15 @@ class Ruling:
 def ruling_of(reading: Reading) -> Ruling | None:
     """What the report's deciding lines settle, else what the root line of a bare log speaks for."""
     decided = _decided(reading)
-    spoken = _of_bare_log(reading) if is_bare_log(reading) else None
+    spoken = _of_bare_log(reading) if _says_little(reading) else None
     if decided is not None and decided.symptom is None and spoken is not None and spoken.by == decided.by:
         return replace(decided, symptom=spoken.symptom)
     return decided or spoken
+
+
+def _says_little(reading: Reading) -> bool:
+    """Whether people say so little ("Training fails on 4 GPUs, log below") that the log is all there is to judge."""
+    return is_bare_log(reading) or len(_WORD.findall(account(reading))) <= FEW_TOLD
 
 
 def _of_bare_log(reading: Reading) -> Ruling | None:
