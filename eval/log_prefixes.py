@@ -101,7 +101,7 @@ def behind(style: str, lines: Voiced, seed: int = 0) -> list[str]:
 
 
 def interleaved(lines: Voiced, draw: random.Random) -> list[tuple[int | None, str]]:
-    """Lines of ranks that print at the same time, mixed; the lines of each rank, and the launcher's, keep their order."""
+    """Lines of ranks that print at the same time, mixed; those of each rank, and the launcher's, keep their order."""
     last: dict[int | None, float] = {}
     order: list[tuple[float, int]] = []
     for index, (rank, _) in enumerate(lines):

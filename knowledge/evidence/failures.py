@@ -66,12 +66,14 @@ def find_failures(title: str, lines: Sequence[Line], table: SignatureTable) -> F
     hits: dict[int, list[SignatureHit]] = {}
     for hit in table.match([unit.text for unit in units]):
         hits.setdefault(hit.line, []).append(hit)
-    candidates = _candidates(units, lines, hits)
+    candidates, stacks = _candidates(units, lines, hits)
     blamed = read_summary(lines)
     breaks = [line.number for line in lines if not line.fenced and line.kind in _WRITTEN]
     chosen = choose(candidates, blamed, breaks)
     found: dict[str, Decisive] = {}
     for index, unit in enumerate(units):
+        if index in stacks:
+            continue
         candidate = candidates.get(index)
         decisive = (
             _of_log(candidate, chosen, hits.get(index, ()))
@@ -95,19 +97,24 @@ def find_failures(title: str, lines: Sequence[Line], table: SignatureTable) -> F
 
 def _candidates(
     units: Sequence[Unit], lines: Sequence[Line], hits: Mapping[int, Sequence[SignatureHit]]
-) -> dict[int, Candidate]:
-    """Every unit of a log that plays a part in a failure."""
+) -> tuple[dict[int, Candidate], set[int]]:
+    """Every unit of a log that plays a part in a failure; and those that are heads of stacks, or source in them."""
     tracebacks = find_tracebacks(lines)
     unsaid = _levels_of_wrappers(lines)
     sources = _source_lines(lines)
     out: dict[int, Candidate] = {}
+    stacks: set[int] = set()
     for index, unit in enumerate(units):
         raised = unit.number in tracebacks.raised and not unit.in_title
+        if unit.number in sources and not raised and not unit.in_title:
+            stacks.add(index)
+            continue
         if (unit.kind is not Kind.LOG and not raised) or unit.number in tracebacks.frames:
             continue
-        if _SHOWN_CODE.match(unit.text) or _HEADER.match(unit.text):
+        if _SHOWN_CODE.match(unit.text):
             continue
-        if unit.number in sources and not raised:
+        if _HEADER.match(unit.text):
+            stacks.add(index)
             continue
         level = None if unit.level in unsaid else unit.level
         marks = marks_of(unit.text)
@@ -126,7 +133,7 @@ def _candidates(
             tracebacks.chained.get(unit.number),
             tuple(hit.signature.id for hit in found if hit.signature.role == "root"),
         )
-    return out
+    return out, stacks
 
 
 def _levels_of_wrappers(lines: Sequence[Line]) -> frozenset[str]:

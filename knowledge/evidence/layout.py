@@ -93,7 +93,8 @@ def is_printed(body: str) -> bool:
         parts = reader.read(text, in_log=True)
         shape = shape_of(parts.text, fenced=False)
         certain = _is_logged(parts) or parts.rank is not None or shape is Kind.LOG
-        if not certain and not seen and shape in (Kind.ENVIRONMENT, Kind.CODE, Kind.COMMAND):
+        labels = shape in (Kind.ENVIRONMENT, Kind.CODE, Kind.COMMAND) or text.rstrip().endswith(":")
+        if not certain and not seen and labels:
             return False
         if not certain and shape is Kind.PROSE:
             words = len(_WORD.findall(parts.text))

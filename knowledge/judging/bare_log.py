@@ -1,7 +1,7 @@
 """What the root line of a bare log speaks for.
 
-The judge learned from reports of people, who say what they did and often ask the framework's developers for a fix. Of a log
-alone it hears every rank's words at once, and takes what half the reports of a tracker are, a bug of the framework, for
+The judge learned from reports of people, who say what they did and often ask the framework's developers for a fix. Of a
+log alone it hears every rank's words at once, and takes what half the reports of a tracker are, a bug of the framework, for
 likely. Here the root line counts alone: by the signature that it bears, else by where its exception was raised, else by
 its class.
 """
@@ -25,7 +25,8 @@ from knowledge.signatures import Signature, most_specific
 MOST_BELOW = 6
 """Lines of a message below its first one that are looked at."""
 _STEP = re2.compile(
-    r"(?i)\b(?:epoch|step|iter\w*|batch)\b\W{0,3}\d.*\b(?:loss|acc\w*|lr)\b|\bloss\b\W{0,3}\d|\b(?:step|iteration) \d+ (?:done|ok|finished)"
+    r"(?i)\b(?:epoch|step|iter\w*|batch)\b\W{0,3}\d.*\b(?:loss|acc\w*|lr)\b|\bloss\b\W{0,3}\d"
+    r"|(?i)\b(?:step|iteration) \d+ (?:done|ok|finished)"
 )
 _SETUP = re2.compile(r", in init_process_group\b|, in _new_process_group_helper|/rendezvous\.py\"")
 _FILE = Path(__file__).with_suffix(".toml")

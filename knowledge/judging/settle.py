@@ -59,8 +59,10 @@ def ruling_of(reading: Reading) -> Ruling | None:
     """What the report's deciding lines settle, else what the root line of a bare log speaks for."""
     decided = _decided(reading)
     spoken = _of_bare_log(reading) if _says_little(reading) else None
-    if decided is not None and decided.symptom is None and spoken is not None and spoken.by == decided.by:
-        return replace(decided, symptom=spoken.symptom)
+    if decided is not None and decided.symptom is None and _says_little(reading):
+        found = spoken_for(reading)
+        if found is not None and found.by == decided.by:
+            return replace(decided, symptom=_scored(found.symptom))
     return decided or spoken
 
 
@@ -71,10 +73,17 @@ def _says_little(reading: Reading) -> bool:
 
 def _of_bare_log(reading: Reading) -> Ruling | None:
     found = spoken_for(reading)
-    if found is None:
+    # What could have decided and did not, since something in the report leaves it open, is left to the judge.
+    open_still = any(
+        hit.signature.decides for _, hit in reading.hits if found and hit.signature.id == found.by
+    )
+    if found is None or open_still:
         return None
-    symptom = "D.other" if found.symptom in ("D.1.other", "D.2.other") else found.symptom
-    return Ruling(found.cause, found.fix, LIKELY, found.by, symptom, claimed=False)
+    return Ruling(found.cause, found.fix, LIKELY, found.by, _scored(found.symptom), claimed=False)
+
+
+def _scored(symptom: str) -> str:
+    return "D.other" if symptom in ("D.1.other", "D.2.other") else symptom
 
 
 def _decided(reading: Reading) -> Ruling | None:

@@ -9,7 +9,17 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli import app
-from eval.injected import FIGURES, PLAIN, Injected, Truth, failures, figure, read_injected, score_injected, table
+from eval.injected import (
+    FIGURES,
+    PLAIN,
+    Injected,
+    Truth,
+    failures,
+    figure,
+    read_injected,
+    score_injected,
+    table,
+)
 from eval.log_prefixes import STYLES, TELL_RANK, behind
 from knowledge.engine import Knowledge, triage
 from knowledge.errors import DataError
@@ -23,8 +33,14 @@ VOICED: list[tuple[int | None, str]] = [
     (0, "[rank0]: Traceback (most recent call last):"),
     (0, '[rank0]:   File "/workspace/train.py", line 31, in <module>'),
     (0, "[rank0]:     main()"),
-    (0, "[rank0]: RuntimeError: [/x/gloo/transport/tcp/pair.cc:553] Connection closed by peer [10.0.0.7]:3599"),
-    (None, "E0503 10:02:31.051000 1373 torch/distributed/elastic/multiprocessing/api.py:1002] failed (exitcode: 1)"),
+    (
+        0,
+        "[rank0]: RuntimeError: [/x/gloo/transport/tcp/pair.cc:553] Connection closed by peer [10.0.0.7]:3599",
+    ),
+    (
+        None,
+        "E0503 10:02:31.051000 1373 torch/distributed/elastic/multiprocessing/api.py:1002] failed (exitcode: 1)",
+    ),
 ]
 RECORD = Injected(
     id="data.field@torchrun:2",
@@ -43,7 +59,11 @@ def test_every_line_stands_behind_its_prefix_in_the_order_of_its_rank(style: str
     for rank in (0, 1, None):
         own = [text for voice, text in VOICED if voice == rank]
         assert [text for text in own if any(line.endswith(text) for line in lines)] == own
-        places = [next(i for i, line in enumerate(lines) if line.endswith(text)) for text in own if "rank0" not in text]
+        places = [
+            next(i for i, line in enumerate(lines) if line.endswith(text))
+            for text in own
+            if "rank0" not in text
+        ]
         assert places == sorted(places)
 
 
@@ -57,7 +77,7 @@ def test_ranks_that_print_at_once_are_mixed_and_the_same_seed_mixes_them_alike()
 @pytest.mark.parametrize("style", [PLAIN, *STYLES])
 def test_a_log_is_read_alike_behind_every_prefix(style: str, knowledge: Knowledge) -> None:
     [row] = score_injected([RECORD], lambda report: triage(report, knowledge), styles=[style])
-    assert row.hits == {name: True for name in FIGURES}
+    assert row.hits == dict.fromkeys(FIGURES, True)
     assert row.first_exception
 
 
@@ -69,9 +89,13 @@ def test_a_rank_that_no_prefix_tells_is_not_scored(knowledge: Knowledge) -> None
     assert figure(rows, "root rank").n == len(TELL_RANK)
 
 
-def test_what_was_read_wrongly_is_listed_for_the_half_that_is_developed_on_alone(knowledge: Knowledge) -> None:
+def test_what_was_read_wrongly_is_listed_for_the_half_that_is_developed_on_alone(
+    knowledge: Knowledge,
+) -> None:
     wrong = RECORD.model_copy(update={"truth": RECORD.truth.model_copy(update={"symptom": ("A.1",)})})
-    held_out = wrong.model_copy(update={"id": "data.other@torchrun:2", "fault": "data.other", "held_out": True})
+    held_out = wrong.model_copy(
+        update={"id": "data.other@torchrun:2", "fault": "data.other", "held_out": True}
+    )
     rows = score_injected([wrong, held_out], lambda report: triage(report, knowledge), styles=[PLAIN])
     [listed] = failures(rows).splitlines()
     assert json.loads(listed)["wrong"] == ["symptom"]

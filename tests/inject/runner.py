@@ -1,7 +1,7 @@
 """Runs the faulty jobs and keeps what they print: `python -m tests.inject.runner OUT.jsonl [ID ...]`.
 
-Each rank prints into a pipe of its own, so that the log tells which line is whose without changing a word of it. A record:
-{id, log, voices, truth}; `voices` holds for each line the rank that printed it, null for the launcher.
+Each rank prints into a pipe of its own, so that the log tells which line is whose without changing a word of it. A
+record: {id, log, voices, truth}; `voices` holds for each line the rank that printed it, null for the launcher.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -78,7 +78,14 @@ def launch_of(how: str, fault: Fault) -> Launch:
         "noprogram": lambda: Launch(("mpirun", *MPI, "-np", count, "/opt/train/bin/pretrain", *job)),
         "accelerate": lambda: Launch(
             (
-                *("{python}", "-m", "accelerate.commands.accelerate_cli", "launch", "--multi_gpu", "--num_machines=1"),
+                *(
+                    "{python}",
+                    "-m",
+                    "accelerate.commands.accelerate_cli",
+                    "launch",
+                    "--multi_gpu",
+                    "--num_machines=1",
+                ),
                 *(f"--num_processes={ranks}", "--main_process_port={port}", "--mixed_precision=no"),
                 *("--dynamo_backend=no", *job),
             )
@@ -199,10 +206,8 @@ def _read(pipe: int) -> bytes:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    try:
+    with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
 
 
 def _end_all(jobs: Sequence[subprocess.Popen[bytes]]) -> None:

@@ -6,10 +6,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from job import Job, log, network, run
-
 import torch
 import torch.distributed as dist
+from job import Job, log, network, run
 from torch import nn
 
 
@@ -105,5 +104,20 @@ def full_disk(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run({f.__name__: f for f in (truncated, empty_file, wrapped_keys, fewer_keys, other_width, other_class,
-                                 other_optimizer, on_one_node, key_of_checkpoint, full_disk)})
+    run(
+        {
+            f.__name__: f
+            for f in (
+                truncated,
+                empty_file,
+                wrapped_keys,
+                fewer_keys,
+                other_width,
+                other_class,
+                other_optimizer,
+                on_one_node,
+                key_of_checkpoint,
+                full_disk,
+            )
+        }
+    )

@@ -7,10 +7,9 @@ import signal
 import sys
 import time
 
-from job import WAIT, Job, log, run
-
 import torch
 import torch.distributed as dist
+from job import WAIT, Job, log, run
 
 
 def skipped_all_reduce(job: Job) -> None:
@@ -138,7 +137,27 @@ def bad_scatter(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run({f.__name__: f for f in (skipped_all_reduce, skipped_and_busy, lonely_barrier, monitored_barrier, swapped_order,
-                                 other_shape, mismatch_in_detail, shape_in_detail, uneven_batches, uneven_and_gone,
-                                 wrong_gather_list, wrong_source, stopped_rank, different_models, different_width,
-                                 raised_in_hook, bad_scatter)})
+    run(
+        {
+            f.__name__: f
+            for f in (
+                skipped_all_reduce,
+                skipped_and_busy,
+                lonely_barrier,
+                monitored_barrier,
+                swapped_order,
+                other_shape,
+                mismatch_in_detail,
+                shape_in_detail,
+                uneven_batches,
+                uneven_and_gone,
+                wrong_gather_list,
+                wrong_source,
+                stopped_rank,
+                different_models,
+                different_width,
+                raised_in_hook,
+                bad_scatter,
+            )
+        }
+    )

@@ -8,9 +8,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from job import Job, run
-
 import torch
+from job import Job, run
 from torch.utils.data import DataLoader, Dataset, DistributedSampler
 
 
@@ -137,6 +136,23 @@ def shared_memory(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run({f.__name__: f for f in (missing_field, missing_field_in_worker, bad_number, killed_worker, worker_left,
-                                 slow_worker, ragged, empty_shard, no_file, not_divisible, empty_set, many_files,
-                                 shared_memory)})
+    run(
+        {
+            f.__name__: f
+            for f in (
+                missing_field,
+                missing_field_in_worker,
+                bad_number,
+                killed_worker,
+                worker_left,
+                slow_worker,
+                ragged,
+                empty_shard,
+                no_file,
+                not_divisible,
+                empty_set,
+                many_files,
+                shared_memory,
+            )
+        }
+    )

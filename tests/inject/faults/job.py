@@ -78,7 +78,7 @@ def claim_voice() -> None:
     if not folder or rank is None or os.environ.get("JOB_VOICE") == str(rank):
         return
     os.environ["JOB_VOICE"] = str(rank)
-    pipe = os.open(os.path.join(folder, f"rank{rank}"), os.O_WRONLY)
+    pipe = os.open(f"{folder}/rank{rank}", os.O_WRONLY)
     os.dup2(pipe, 1)
     os.dup2(pipe, 2)
 

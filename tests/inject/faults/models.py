@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from job import Job, network, run
-
 import torch
+from job import Job, network, run
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -161,7 +160,27 @@ def not_written(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run({f.__name__: f for f in (unused_parameters, in_place, widths, widths_on_one_rank, backward_twice, half_input,
-                                 frozen, wrong_index, wrong_device_ids, other_device, wrapped_attribute,
-                                 undefined_name, embedding_range, not_for_type, last_batch, metric_of_none,
-                                 not_written)})
+    run(
+        {
+            f.__name__: f
+            for f in (
+                unused_parameters,
+                in_place,
+                widths,
+                widths_on_one_rank,
+                backward_twice,
+                half_input,
+                frozen,
+                wrong_index,
+                wrong_device_ids,
+                other_device,
+                wrapped_attribute,
+                undefined_name,
+                embedding_range,
+                not_for_type,
+                last_batch,
+                metric_of_none,
+                not_written,
+            )
+        }
+    )

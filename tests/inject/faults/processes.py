@@ -10,10 +10,9 @@ import sys
 import tempfile
 import time
 
-from job import Job, log, run
-
 import numpy as np
 import torch
+from job import Job, log, run
 
 
 def _ended(job: Job, end: object) -> None:
@@ -94,5 +93,20 @@ def threads(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run({f.__name__: f for f in (killed, segfault, aborted, bus_error, exit_code, left_silently, preempted, host_memory,
-                                 array_memory, threads)})
+    run(
+        {
+            f.__name__: f
+            for f in (
+                killed,
+                segfault,
+                aborted,
+                bus_error,
+                exit_code,
+                left_silently,
+                preempted,
+                host_memory,
+                array_memory,
+                threads,
+            )
+        }
+    )

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 
-from job import WAIT, Job, run
-
 import torch
 import torch.distributed as dist
+from job import WAIT, Job, run
 from torch.distributed.device_mesh import init_device_mesh
 
 
@@ -19,7 +18,9 @@ def joins(job: Job) -> None:
 
 def too_large_world(job: Job) -> None:
     address = f"tcp://127.0.0.1:{os.environ['MASTER_PORT']}"
-    dist.init_process_group("gloo", init_method=address, rank=job.rank, world_size=job.world + 1, timeout=WAIT)
+    dist.init_process_group(
+        "gloo", init_method=address, rank=job.rank, world_size=job.world + 1, timeout=WAIT
+    )
 
 
 def stale_world_size(job: Job) -> None:
@@ -58,7 +59,9 @@ def wrong_interface(job: Job) -> None:
 
 
 def rank_past_world(job: Job) -> None:
-    dist.init_process_group("gloo", rank=job.rank + 1, world_size=job.world, timeout=WAIT, init_method="env://")
+    dist.init_process_group(
+        "gloo", rank=job.rank + 1, world_size=job.world, timeout=WAIT, init_method="env://"
+    )
 
 
 def nccl_without_gpu(job: Job) -> None:
@@ -93,6 +96,24 @@ def two_masters(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run({f.__name__: f for f in (joins, too_large_world, stale_world_size, no_address, unknown_host, closed_port,
-                                 wrong_interface, rank_past_world, nccl_without_gpu, mpi_back_end, joined_twice,
-                                 not_joined, mesh_too_large, two_masters)})
+    run(
+        {
+            f.__name__: f
+            for f in (
+                joins,
+                too_large_world,
+                stale_world_size,
+                no_address,
+                unknown_host,
+                closed_port,
+                wrong_interface,
+                rank_past_world,
+                nccl_without_gpu,
+                mpi_back_end,
+                joined_twice,
+                not_joined,
+                mesh_too_large,
+                two_masters,
+            )
+        }
+    )

@@ -9,10 +9,9 @@ import os
 import sys
 from pathlib import Path
 
-from job import Job, log, run
-
 import torch
 import torch.distributed as dist
+from job import Job, log, run
 
 
 def _write(folder: Path, name: str, text: str) -> None:
@@ -98,5 +97,20 @@ def missing_variable(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run({f.__name__: f for f in (import_on_one, missing_package, missing_name, older_on_one, checked_versions,
-                                 missing_library, broken_json, missing_setting, arguments, missing_variable)})
+    run(
+        {
+            f.__name__: f
+            for f in (
+                import_on_one,
+                missing_package,
+                missing_name,
+                older_on_one,
+                checked_versions,
+                missing_library,
+                broken_json,
+                missing_setting,
+                arguments,
+                missing_variable,
+            )
+        }
+    )
