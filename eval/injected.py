@@ -1,7 +1,8 @@
 """How well logs of injected faults are read: root line and rank, symptom and cause, against a truth by construction.
 
-A record, one JSON object a line: {"id", "fault", "held_out", "log", "voices": for each line the rank that
-printed it or null, "truth": {"root": regular expression, "ranks": [...], "symptom": [...], "cause": [...]}}. tests/inject makes them.
+A record, one JSON object a line: {"id", "fault", "held_out", "log", "voices", "truth": {"root": regular expression,
+"ranks": [...], "symptom": [...], "cause": [...]}}; "voices" holds for each line the rank that printed it, or null.
+tests/inject makes them.
 """
 
 from __future__ import annotations

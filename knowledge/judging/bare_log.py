@@ -1,9 +1,9 @@
 """What the root line of a bare log speaks for.
 
-The judge learned from reports of people, who say what they did and often ask the framework's developers for a fix. Of a
-log alone it hears every rank's words at once, and takes what half the reports of a tracker are, a bug of the framework, for
-likely. Here the root line counts alone: by the signature that it bears, else by where its exception was raised, else by
-its class.
+The judge learned from reports of people, who say what they did and often ask the framework's developers for a fix.
+Of a log alone it hears every rank's words at once, and takes a bug of the framework, which half the reports of a
+tracker are about, for likely. Here the root line counts alone: by the signature that it bears, else by where its
+exception was raised, else by its class.
 """
 
 from __future__ import annotations
