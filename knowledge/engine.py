@@ -152,7 +152,8 @@ def examine(report: Report, knowledge: Knowledge) -> Examined:
     """Judge the report and match it with the catalogue; a failure that is surely known settles cause and fix."""
     found = judge_report(report, knowledge)
     matcher = knowledge.matcher
-    matches = tuple(matcher.matches(found.reading, found.vectors, found.symptoms)) if matcher else ()
+    told = matcher.matches(found.reading, found.vectors, found.symptoms) if matcher else ()
+    matches = tuple(replace(m, sure=m.sure and not _is_echo(m, found.reading)) for m in told)
     judged = found.judgement
     scope = found.scope
     sure = next((match for match in matches if match.sure), None)
@@ -161,6 +162,15 @@ def examine(report: Report, knowledge: Knowledge) -> Examined:
     if sure is not None:
         scope = "ours"  # a telltale line says more of the field than the words around it
     return Examined(found.reading, judged, found.neighbours, found.vectors, scope, matches)
+
+
+def _is_echo(match: Match, reading: Reading) -> bool:
+    """Whether a match rests on lines that only follow from a root elsewhere in the log, which it does not explain."""
+    told = set(match.lines)
+    of_log = [d for d in reading.decisive if not d.in_title]
+    roots = {d.number for d in of_log if d.role == "root"}
+    followed = {d.number for d in of_log if d.role == "consequence"}
+    return bool(roots and told & followed) and not told & roots
 
 
 def _ruling(match: Match) -> Ruling:

@@ -82,6 +82,10 @@ def eval_command(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Ask the LLM anew, without its cache: cost and latency of all.")
     ] = False,
+    injected: Annotated[
+        Path | None,
+        typer.Option(help="Logs of injected faults, a file or a folder of .jsonl (tests/inject makes them)."),
+    ] = None,
     study1: Annotated[
         Path | None, typer.Option(help="Folder with study 1's reliability sheets, for the human ceiling.")
     ] = None,
@@ -92,6 +96,11 @@ def eval_command(
     from bot.cli import evaluate_output as eval_output
     from eval.named_systems import checked, checked_llm
 
+    if injected:
+        from bot.cli.injected import run_injected
+
+        run_injected(injected, report)
+        return
     if compare:
         eval_output.compare_files(*compare)
         return

@@ -28,11 +28,20 @@ _BARE_LABEL = re2.compile(
 )
 # IPython shows the code around a frame with its line numbers.
 _SHOWN_CODE = re2.compile(r"^(?:-{2,}> ?)?\d{1,5}\s{2,}\S")
+# What stands above a stack of Python or C++, and the frames of the latter: they say no more than that it is there.
+_HEADER = re2.compile(
+    r"^\W*(?:Traceback \(most recent call|Exception raised from .*\(most recent call first\)|frame #\d+: )"
+)
+_SOURCE = re2.compile(r'^\s*File ".*", line \d+')
 _POLITE = re2.compile(
     r"(?i)^\W*(?:(?:i'?m )?sorry\b|thanks?\b|thank you|(?:any|some) (?:help|ideas?|suggestions?|pointers?|advice)\b|i(?: would|'d) (?:really )?(?:appreciate|like)"
     r"|(?:please )?let me know|hope (?:this|that|you)|is there (?:any|a) |am i (?:missing|doing)|what am i |could (?:you|someone|anyone)|can (?:you|someone|anyone))"
 )
 _DIGITS = re2.compile(r"0x[0-9a-fA-F]+|\d+")
+_QUIET = ("D", "I", "W")
+_LOUD = ("E", "F")
+NEAR_FRAME = 4
+"""Lines below a frame in which its source can stand where ranks print into each other."""
 _ECHOES = (Part.WAITED, Part.ECHO, Part.SUMMARY, Part.TEARDOWN)
 
 
@@ -57,12 +66,14 @@ def find_failures(title: str, lines: Sequence[Line], table: SignatureTable) -> F
     hits: dict[int, list[SignatureHit]] = {}
     for hit in table.match([unit.text for unit in units]):
         hits.setdefault(hit.line, []).append(hit)
-    candidates = _candidates(units, lines, hits)
+    candidates, stacks = _candidates(units, lines, hits)
     blamed = read_summary(lines)
     breaks = [line.number for line in lines if not line.fenced and line.kind in _WRITTEN]
     chosen = choose(candidates, blamed, breaks)
     found: dict[str, Decisive] = {}
     for index, unit in enumerate(units):
+        if index in stacks:
+            continue
         candidate = candidates.get(index)
         decisive = (
             _of_log(candidate, chosen, hits.get(index, ()))
@@ -86,21 +97,31 @@ def find_failures(title: str, lines: Sequence[Line], table: SignatureTable) -> F
 
 def _candidates(
     units: Sequence[Unit], lines: Sequence[Line], hits: Mapping[int, Sequence[SignatureHit]]
-) -> dict[int, Candidate]:
-    """Every unit of a log that plays a part in a failure."""
+) -> tuple[dict[int, Candidate], set[int]]:
+    """Every unit of a log that plays a part in a failure; and those that are heads of stacks, or source in them."""
     tracebacks = find_tracebacks(lines)
+    unsaid = _levels_of_wrappers(lines)
+    sources = _source_lines(lines)
     out: dict[int, Candidate] = {}
+    stacks: set[int] = set()
     for index, unit in enumerate(units):
         raised = unit.number in tracebacks.raised and not unit.in_title
+        if unit.number in sources and not raised and not unit.in_title:
+            stacks.add(index)
+            continue
         if (unit.kind is not Kind.LOG and not raised) or unit.number in tracebacks.frames:
             continue
         if _SHOWN_CODE.match(unit.text):
             continue
+        if _HEADER.match(unit.text):
+            stacks.add(index)
+            continue
+        level = None if unit.level in unsaid else unit.level
         marks = marks_of(unit.text)
         found = hits.get(index, ())
-        if not marks and not found and not raised and unit.level not in ("E", "F"):
+        if not marks and not found and not raised and level not in ("E", "F"):
             continue
-        part = part_of(marks, found, unit.level, raised=raised)
+        part = part_of(marks, found, level, raised=raised)
         if part is Part.NONE and not found:
             continue
         rank = tracebacks.ranks.get(unit.number)
@@ -112,6 +133,27 @@ def _candidates(
             tracebacks.chained.get(unit.number),
             tuple(hit.signature.id for hit in found if hit.signature.role == "root"),
         )
+    return out, stacks
+
+
+def _levels_of_wrappers(lines: Sequence[Line]) -> frozenset[str]:
+    """Levels that say nothing: a wrapper gave them to whatever a process printed, a traceback as well as a step."""
+    logged = [line.level for line in lines if line.kind is Kind.LOG]
+    quiet = {line.level for line in lines if line.level in _QUIET and _HEADER.match(line.text)}
+    loud = {level for level in _LOUD if logged.count(level) > 0.5 * len(logged)}
+    return frozenset(level for level in quiet | loud if level is not None)
+
+
+def _source_lines(lines: Sequence[Line]) -> set[int]:
+    """Indented lines just below a frame, of whatever process: the source that the frame shows."""
+    out: set[int] = set()
+    frame = -NEAR_FRAME
+    for line in lines:
+        if line.text.startswith("    "):
+            if line.number - frame < NEAR_FRAME:
+                out.add(line.number)
+        elif line.text.lstrip().startswith("File ") and _SOURCE.match(line.text):
+            frame = line.number
     return out
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import re2
 from markdown_it import MarkdownIt
@@ -20,6 +21,15 @@ from knowledge.evidence.templates import is_template, section_of
 MAX_MARKDOWN = 400_000
 """Characters parsed as Markdown; nobody writes more by hand, the rest is a log that was pasted."""
 
+LOOKED_AT = 300
+"""Lines of a body by which it is told for a log."""
+FEWEST_PRINTED = 6
+PRINTED, WRITTEN = 0.25, 0.2
+"""Share of lines that must be logged for certain, and of those that a person may have written."""
+SENTENCE, BEGINNING = 7, 3
+"""Words of a line that can be a sentence, and of one with which a report can begin."""
+_WORD = re2.compile(r"[A-Za-z]{2,}")
+_MARKUP = re2.compile(r"(?m)^\s*(?:```|~~~|#{1,6} +[A-Z]|>\s|<(?:details|denchmark|h[1-6]|!--)|- \[[ x]\])")
 # The public Denchmark data set marks headings by tags of its own.
 _TAGGED_HEADING = re2.compile(
     r"^\s*<(?:denchmark-)?h(?::h)?[1-6]>(.*?)(?:</(?:denchmark-)?h(?:eading)?[1-6]?>)?\s*$"
@@ -71,6 +81,30 @@ def lay_out(body: str, *, is_log: bool, gap: tuple[int, int] | None = None) -> t
             source = source_of(parts.text) or source
         lines.append(_line(number, parts, fenced, section, source if fenced else Source()))
     return _settle_fences(lines)
+
+
+def is_printed(body: str) -> bool:
+    """Whether a cleaned body is a log as printed: no Markdown, no line that a person wrote, and enough that is logged."""
+    head = body[:MAX_MARKDOWN]
+    if _MARKUP.search(head):
+        return False
+    reader, seen, logged, written = PrefixReader(), 0, 0, 0
+    for text in islice((line for line in split_lines(head) if line.strip()), LOOKED_AT):
+        parts = reader.read(text, in_log=True)
+        shape = shape_of(parts.text, fenced=False)
+        certain = _is_logged(parts) or parts.rank is not None or shape is Kind.LOG
+        labels = shape in (Kind.ENVIRONMENT, Kind.CODE, Kind.COMMAND) or text.rstrip().endswith(":")
+        if not certain and not seen and labels:
+            return False
+        if not certain and shape is Kind.PROSE:
+            words = len(_WORD.findall(parts.text))
+            # Launchers and warnings break their messages into lines of prose, but none begins a log.
+            if not seen and words >= BEGINNING:
+                return False
+            written += words >= SENTENCE
+        seen += 1
+        logged += certain
+    return seen >= FEWEST_PRINTED and logged >= PRINTED * seen and written <= WRITTEN * seen
 
 
 def _line(number: int, parts: Prefixed, fenced: bool, section: str, source: Source) -> Line:
@@ -127,7 +161,8 @@ def _mark(body: str, plan: _Plan) -> None:
         start, end = token.map[0], min(token.map[1], len(plan.fenced))
         if token.type in ("fence", "code_block"):
             plan.fenced[start:end] = b"\1" * (end - start)
-        elif token.type == "heading_open":
+        # A line of "=" or "-" makes all text above it a heading, in a log that stands outside of fences half of it.
+        elif token.type == "heading_open" and (token.markup.startswith("#") or end - start <= 2):
             plan.heading[start:end] = b"\1" * (end - start)
     if len(body) > MAX_MARKDOWN:
         seen = head.count("\n")

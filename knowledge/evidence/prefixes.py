@@ -14,7 +14,7 @@ from knowledge.evidence.stamps import Stamp, read_stamp
 MOST = 12
 """Prefixes cut from one line; nobody nests more."""
 REMEMBERED = 10_000
-_NO_DIGITS = str.maketrans("123456789", "000000000")
+_NO_DIGITS = bytes.maketrans(b"123456789", b"000000000")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +42,11 @@ class PrefixReader:
 
     def __init__(self) -> None:
         """Remember nothing yet."""
-        self._seen: dict[tuple[str, bool], tuple[Spans, int]] = {}
+        self._seen: dict[tuple[bytes, bool], tuple[Spans, int]] = {}
 
     def read(self, line: str, *, in_log: bool) -> Prefixed:
         """A line taken apart; `in_log` False (a person may have written it) leaves words that could be a host."""
-        key = (line[:LONGEST].translate(_NO_DIGITS), in_log)
+        key = (line[:LONGEST].encode("utf-8", "replace").translate(_NO_DIGITS), in_log)
         found = self._seen.get(key)
         if found is None:
             found = _find(line, in_log=in_log)

@@ -9,7 +9,7 @@ from knowledge.evidence.decisive import Decisive
 from knowledge.evidence.failures import find_failures
 from knowledge.evidence.framework_found import find_framework, framework_of
 from knowledge.evidence.launch_found import find_launcher, find_world_size
-from knowledge.evidence.layout import lay_out
+from knowledge.evidence.layout import is_printed, lay_out
 from knowledge.evidence.lines import Kind, Line, clean_text
 from knowledge.evidence.tools import Fact, read_tools
 from knowledge.evidence.versions_found import Sure, find_versions
@@ -59,7 +59,8 @@ def read_report(report: Report, table: SignatureTable) -> Reading:
     counts = dict(title.counts)
     for kind, count in body.counts.items():
         counts[kind] = counts.get(kind, 0) + count
-    clean = replace(report, title=title.text, body=body.text)
+    is_log = report.is_log or is_printed(body.text)
+    clean = replace(report, title=title.text, body=body.text, is_log=is_log)
     lines = lay_out(clean.body, is_log=clean.is_log, gap=clean.gap)
     failures = find_failures(clean.title, lines, table)
     prose = "\n".join(line.text.strip() for line in lines if line.kind is Kind.PROSE)

@@ -67,6 +67,7 @@ def choose(candidates: Mapping[int, Candidate], blamed: Blamed | None, breaks: S
         same_part = [c for c in same_part if "hard" in c.marks or c.known] or same_part
     root = _fullest(_earliest(_unprovoked(same_part, usable)), roots)
     root = _silent(root, roots, blamed) or _of_the_blamed(root, roots, blamed) or root
+    root = _thrown(root, roots)
     outside = [c for c in roots if c.part is Part.KILLED]
     if first is Part.FAULT and outside and _is_before(killer := _earliest(outside), root):
         root = killer
@@ -143,6 +144,15 @@ def _fullest(root: Candidate, roots: list[Candidate]) -> Candidate:
         ):
             return c
     return root
+
+
+def _thrown(root: Candidate, roots: list[Candidate]) -> Candidate:
+    """The exception in which a rank's vain waiting ends, rather than the warnings of its library before it."""
+    if root.part is not Part.WAITED or root.raised or root.known or root.unit.level in ("E", "F"):
+        return root
+    ends = [c for c in roots if c.raised and c.part is Part.WAITED and c.unit.number > root.unit.number]
+    own = [c for c in ends if c.unit.rank == root.unit.rank]
+    return (own or ends or [root])[0]
 
 
 def _others(root: Candidate, faults: list[Candidate], breaks: Sequence[int]) -> set[int]:

@@ -29,6 +29,7 @@ _LOG = (
     r"|^-- |^CMake Error|^make(?:\[\d+\])?:|^ninja:|^collect2:"
     r"|^(?:mpirun|mpiexec|orted|prterun|PMIX)\S* (?:detected|was unable|noticed|has exited)"
     r"|^\S+\.(?:cc|cpp|cu|c|h|hpp|cuh|py):(?:\d|\s(?:In |At ))|^\s*\d{0,5}\s*\|\s"
+    r"|^\S+\.py: error: |^usage: \S+\.py \[|^\S*python[\d.]*: can't open file '"
     r"|^Primary job|^Process name:|^\s*Exit code:"
 )
 _CODE = (

@@ -22,6 +22,10 @@ _SLURM = re2.compile(
     r"srun: error: ([\w.-]+): task (\d+): "
     r"(Out Of Memory|Segmentation fault|Killed|Aborted|Bus error|Exited with exit code \d+)"
 )
+# The launcher knows ranks of its own node alone; DeepSpeed says so where there is one node.
+# Of exit codes it tells the one that it sees first, which may be an echo's; a signal strikes the rank itself.
+_DEEPSPEED = re2.compile(r"--local_rank=(\d+)['\"].* exits with return code = (-\d+)")
+_ONE_NODE = re2.compile(r"\bnnodes=1, num_local_procs=")
 WINDOW = 9
 """Lines of torchrun's block after its heading."""
 
@@ -43,12 +47,14 @@ class Blamed:
 def read_summary(lines: Sequence[Line]) -> Blamed | None:
     """The failure that the launchers' closing lines name; torchrun's "Root Cause" block counts most."""
     weak: Blamed | None = None
+    one_node = False
     for index, line in enumerate(lines):
         text = line.text
         if text[:4] == "Root" and _TORCHRUN.match(text):
             return _block(line, lines[index + 1 : index + 1 + WINDOW])
+        one_node = one_node or ("nnodes=1," in text and bool(_ONE_NODE.search(text)))
         if weak is None and _hinted(text):
-            found = _one_line(line)
+            found = _one_line(line, one_node=one_node)
             weak = replace(found, told_by=line.host) if found else None
     return weak
 
@@ -62,6 +68,7 @@ def _hinted(text: str) -> bool:
             "Process name",
             "ProcessExited",
             "srun: error",
+            "exits with return code",
         )
     )
 
@@ -82,8 +89,11 @@ def _block(heading: Line, lines: Sequence[Line]) -> Blamed:
     )
 
 
-def _one_line(line: Line) -> Blamed | None:
+def _one_line(line: Line, *, one_node: bool) -> Blamed | None:
     text = line.text
+    if match := _DEEPSPEED.search(text):
+        rank = int(match.group(1)) if one_node else None
+        return Blamed(line.number, rank, line.host, _how(int(match.group(2))))
     if match := _FAILED.search(text):
         return Blamed(line.number, None, line.host, _how(int(match.group(1))), int(match.group(3)))
     if match := _MPIRUN.search(text):

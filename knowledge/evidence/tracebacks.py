@@ -19,6 +19,8 @@ _CHAIN = re2.compile(
 _SPAWNED = re2.compile(r"^-- Process (\d+) terminated with the following error")
 # "KeyError: 'x'", "my_package.DataStarved", "ray.exceptions.RayTaskError(KeyError): ..."
 _RAISED = re2.compile(r"^[A-Za-z_][\w.<>]*(?:\([\w.]+\))?\s*(?::|$)")
+MOST_FRAMES = 400
+"""Lines above an exception in which its traceback is looked for."""
 PASSED = 20
 """Lines of others that can stand inside a traceback without prefixes."""
 _FRAME = re2.compile(r"^\s|^(?:-{2,}> ?)?\d{1,5}\s{2,}\S|^(?:\.\.\.|[~^ ]+$|\[Previous line repeated)")
@@ -89,3 +91,25 @@ def _end(out: Tracebacks, state: _Open, line: Line, before: int | None) -> None:
     if state.rank is not None:
         out.ranks[line.number] = state.rank
     state.open = state.chained = False
+
+
+def frames_above(lines: Sequence[Line], number: int) -> tuple[str, ...]:
+    """The frames of the traceback that ends in line `number`, outermost first; none where it ends none.
+
+    Only lines of that process count, and at most MOST_FRAMES of them.
+    """
+    at = next((index for index, line in enumerate(lines) if line.number == number), None)
+    if at is None:
+        return ()
+    process = process_of(lines[at])
+    frames: list[str] = []
+    for line in reversed(lines[max(0, at - MOST_FRAMES) : at]):
+        if process_of(line) != process:
+            continue
+        if "raceback" in line.text and _START.match(line.text):
+            return tuple(reversed(frames))
+        if line.text.lstrip().startswith("File "):
+            frames.append(line.text.strip())
+        elif _CHAIN.match(line.text):
+            break
+    return ()

@@ -7,7 +7,7 @@ decides where `decides` is set in its data file; a sentence that denies it or on
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import re2
@@ -15,11 +15,18 @@ import re2
 from knowledge.evidence import Reading
 from knowledge.evidence.lines import Kind
 from knowledge.judging.axes import Judged, axis_ids
+from knowledge.judging.bare_log import spoken_for
 from knowledge.judging.judge import Judgement
+from knowledge.judging.legible import account, is_bare_log
 from knowledge.taxonomy import Taxonomy
 
 CERTAIN = 0.92
 """Probability of what a deciding line says: set, not counted, as labelled reports hold too few such lines."""
+LIKELY = 0.75
+"""Probability of what the root line of a bare log speaks for."""
+FEW_TOLD = 12
+"""Words of title and prose up to which a report is judged as a bare log."""
+_WORD = re2.compile(r"[A-Za-z']{2,}")
 _ADVISES = re2.compile(
     r"(?i)potential (?:root )?causes|possible (?:root )?(?:causes?|reasons?)|\bif (?:you|the|this|it)\b"
     r"|\byou (?:can|may|should|might)\b|\be\.g\.|\bsuch as\b|\bfor example\b|\busually\b|\bmake sure\b"
@@ -44,10 +51,43 @@ class Ruling:
     p: float
     by: str
     symptom: str | None = None
+    claimed: bool = True
+    """Whether what is settled is said whatever the axis's threshold."""
 
 
 def ruling_of(reading: Reading) -> Ruling | None:
-    """What the report's deciding lines settle: the first one in a log, else what all sentences agree on."""
+    """What the report's deciding lines settle, else what the root line of a bare log speaks for."""
+    decided = _decided(reading)
+    spoken = _of_bare_log(reading) if _says_little(reading) else None
+    if decided is not None and decided.symptom is None and _says_little(reading):
+        found = spoken_for(reading)
+        if found is not None and found.by == decided.by:
+            return replace(decided, symptom=_scored(found.symptom))
+    return decided or spoken
+
+
+def _says_little(reading: Reading) -> bool:
+    """Whether people say so little ("Training fails on 4 GPUs, log below") that the log is all there is to judge."""
+    return is_bare_log(reading) or len(_WORD.findall(account(reading))) <= FEW_TOLD
+
+
+def _of_bare_log(reading: Reading) -> Ruling | None:
+    found = spoken_for(reading)
+    # What could have decided and did not, since something in the report leaves it open, is left to the judge.
+    open_still = any(
+        hit.signature.decides for _, hit in reading.hits if found and hit.signature.id == found.by
+    )
+    if found is None or open_still:
+        return None
+    return Ruling(found.cause, found.fix, LIKELY, found.by, _scored(found.symptom), claimed=False)
+
+
+def _scored(symptom: str) -> str:
+    return "D.other" if symptom in ("D.1.other", "D.2.other") else symptom
+
+
+def _decided(reading: Reading) -> Ruling | None:
+    """What deciding lines settle: the first one in a log, else what all sentences agree on."""
     kinds = {line.number: line for line in reading.lines}
     told: list[Ruling] = []
     for number, hit in sorted(reading.hits, key=lambda pair: pair[0]):
@@ -87,7 +127,10 @@ def settle(
     if ruling.symptom is not None and ruling.symptom in axis_ids(taxonomy, "symptom"):
         settled |= {"symptom": ruling.symptom, "stage": taxonomy.stage_of(ruling.symptom)}
     for axis, id in settled.items():
+        threshold = judged[axis].threshold
         out[axis] = raised(judged[axis], id, ruling.p)
+        if not ruling.claimed:
+            out[axis] = replace(out[axis], threshold=threshold)
     return out
 
 

@@ -10,6 +10,8 @@ from knowledge.evidence.lines import Kind, Line
 from knowledge.evidence.tools.finding import ToolReading, component_named, versions_of
 
 MARKS = ("ersion", "CUDA")
+_WORDS = ("ersion", "ERSION", "CUDA", "cuda", "ramework", "RAMEWORK", " Info")
+"""What a line must hold for any of the patterns below."""
 _LABEL = re2.compile(r"(?i)^\W*([a-z][\w .+-]{0,24}?)(?:/(?:compiler|cudnn))? versions?\W*$")
 _BOTH = re2.compile(r"(?i)^\W*cuda\s?/\s?cudnn versions?\W*$")
 _VALUE = re2.compile(r"(?i)^\W*(?:([a-z][\w-]{1,20}) )?v?(\d+\.\d+[\w.+-]*)\W*(?:\(.{0,40}\))?$")
@@ -37,7 +39,7 @@ def _pairs(lines: Sequence[Line]) -> Iterator[tuple[str, str]]:
     framework = section = None
     for index, line in enumerate(lines):
         text = line.text
-        if len(text) > 300:
+        if len(text) > 300 or not any(word in text for word in _WORDS):
             continue
         below = lines[index + 1].text if index + 1 < len(lines) else ""
         if (match := _SECTION.match(text)) is not None:

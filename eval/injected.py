@@ -1,0 +1,214 @@
+"""How well logs of injected faults are read: root line and rank, symptom and cause, against a truth by construction.
+
+A record, one JSON object a line: {"id", "fault", "held_out", "log", "voices", "truth": {"root": regular expression,
+"ranks": [...], "symptom": [...], "cause": [...]}}; "voices" holds for each line the rank that printed it, or null.
+tests/inject makes them.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from eval.bootstrap import Estimate, group_weights
+from eval.log_prefixes import STYLES, TELL_RANK, behind
+from knowledge.errors import DataError
+from knowledge.report import Report
+from knowledge.triage import Triage
+
+FIGURES = ("root line", "root rank", "symptom", "cause")
+PLAIN = "as printed"
+_FIRST = re.compile(
+    r"^[^\w\n]{0,4}(?:\[rank\d+\]: ?)?(?:[A-Za-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception|Exit|Interrupt)\b"
+)
+_OWN_RANK = re.compile(r"^\[(?:rank|default)(\d+)\]:")
+
+
+class Truth(BaseModel):
+    """What is wrong by construction; any of the ids is right, and any line that `root` matches."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    root: str
+    ranks: tuple[int, ...]
+    """Empty = every rank that prints a root line."""
+    symptom: tuple[str, ...]
+    cause: tuple[str, ...]
+
+
+class Injected(BaseModel):
+    """A log of a job with an injected fault."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    fault: str
+    held_out: bool
+    log: str
+    voices: tuple[int | None, ...]
+    truth: Truth
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One log as read; a figure is None where it is not scored."""
+
+    id: str
+    fault: str
+    held_out: bool
+    style: str
+    hits: Mapping[str, bool | None]
+    first_exception: bool
+    """Whether the first exception in the log would have been right."""
+    told: str
+    """What was said, for whoever reads the failures."""
+
+
+def read_injected(path: Path) -> list[Injected]:
+    """The records of a file (.jsonl, .jsonl.gz), or of all such files of a folder. DataError when one is no record."""
+    files = sorted([*path.glob("*.jsonl"), *path.glob("*.jsonl.gz")]) if path.is_dir() else [path]
+    try:
+        texts = [line for file in files for line in _text(file).splitlines() if line.strip()]
+        records = [Injected.model_validate_json(line) for line in texts]
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}.", "Check the path.") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise DataError(
+            f"{path} holds no injected faults: {where}: {first['msg']}.", "`make inject-logs` makes them."
+        ) from error
+    if not records:
+        raise DataError(f"{path} holds no records.", "`make inject-logs` makes them.")
+    return records
+
+
+def _text(file: Path) -> str:
+    data = file.read_bytes()
+    return (gzip.decompress(data) if file.suffix == ".gz" else data).decode("utf-8")
+
+
+def score_injected(
+    records: Sequence[Injected],
+    triage: Callable[[Report], Triage],
+    *,
+    styles: Sequence[str] = (PLAIN, *STYLES),
+    progress: Callable[[int], None] = lambda _: None,
+) -> list[Row]:
+    """Triage each log as printed and behind each kind of prefix."""
+    rows = []
+    for record in records:
+        for style in styles:
+            rows.append(_score(record, style, triage))
+            progress(1)
+    return rows
+
+
+def _score(record: Injected, style: str, triage: Callable[[Report], Triage]) -> Row:
+    printed = record.log.rstrip("\n").split("\n")
+    if style == PLAIN:
+        lines = printed
+    else:
+        voiced = list(zip(record.voices, printed, strict=False))
+        lines = behind(style, voiced, zlib.crc32(record.id.encode()))
+    found = triage(Report(record.id, "", "\n".join(lines), is_log=True))
+    root = re.compile(record.truth.root)
+    quoted = found.evidence.lines[0] if found.evidence.lines else None
+    text = lines[quoted.line - 1] if quoted and quoted.line <= len(lines) else ""
+    allowed = _ranks(record, root, style)
+    ranked = quoted is not None and quoted.rank in allowed
+    symptom, cause = found.symptom.top, found.cause.top
+    first = next((line for line in printed if _FIRST.match(line)), "")
+    return Row(
+        record.id,
+        record.fault,
+        record.held_out,
+        style,
+        {
+            "root line": bool(root.search(text)),
+            "root rank": ranked if allowed else None,
+            "symptom": symptom in record.truth.symptom,
+            "cause": cause in record.truth.cause,
+        },
+        bool(root.search(first)),
+        f"{quoted.line if quoted else '-'} rank {quoted.rank if quoted else '-'} {symptom} {cause}: {text[:160]}",
+    )
+
+
+def _ranks(record: Injected, root: re.Pattern[str], style: str) -> set[int]:
+    """The ranks that are right, as far as the prefix of a root line tells one."""
+    printed = record.log.rstrip("\n").split("\n")
+    told: set[int] = set()
+    for rank, text in zip(record.voices, printed, strict=False):
+        if not root.search(text):
+            continue
+        own = _OWN_RANK.match(text)
+        if own:
+            told.add(int(own.group(1)))
+        elif style in TELL_RANK and rank is not None:
+            told.add(rank)
+    return (told & set(record.truth.ranks)) if record.truth.ranks else told
+
+
+def figure(rows: Iterable[Row], name: str) -> Estimate:
+    """A share with its 95 % bootstrap interval over faults; rows that are not scored do not count."""
+    scored = [(row.fault, row.hits[name]) for row in rows if row.hits[name] is not None]
+    return _share([fault for fault, _ in scored], [bool(hit) for _, hit in scored])
+
+
+def _share(faults: Sequence[str], hits: Sequence[bool]) -> Estimate:
+    if not hits:
+        return Estimate(None)
+    place = {fault: index for index, fault in enumerate(dict.fromkeys(faults))}
+    weights = group_weights(np.array([place[fault] for fault in faults]))
+    values = np.array(hits, dtype=float)
+    totals = weights.sum(1)
+    drawn = (weights @ values)[totals > 0] / totals[totals > 0]
+    low, high = np.percentile(drawn, [2.5, 97.5])
+    return Estimate(float(values.mean()), float(low), float(high), len(hits))
+
+
+def table(rows: Sequence[Row]) -> str:
+    """The figures of both halves, as printed and behind each kind of prefix, in Markdown."""
+    out = []
+    for held_out, what in ((False, "developed on"), (True, "held out")):
+        half = [row for row in rows if row.held_out is held_out]
+        if not half:
+            continue
+        plain = [row for row in half if row.style == PLAIN] or half
+        baseline = _share([row.fault for row in plain], [row.first_exception for row in plain])
+        count = f"{len({row.fault for row in half})} faults, {len(plain)} logs"
+        out.append(f"Injected faults, {what} ({count}; the first exception is the root in {baseline})\n")
+        out.append(f"| log | {' | '.join(FIGURES)} |\n|---{'|---' * len(FIGURES)}|")
+        out += [_table_row(style, [row for row in half if row.style == style]) for style in _styles(half)]
+        behind_prefixes = [row for row in half if row.style != PLAIN]
+        if behind_prefixes and len(behind_prefixes) < len(half):
+            out.append(_table_row("behind prefixes, all", behind_prefixes))
+        out.append("")
+    return "\n".join(out)
+
+
+def _styles(rows: Sequence[Row]) -> Iterator[str]:
+    yield from Counter(row.style for row in rows)
+
+
+def _table_row(name: str, rows: Sequence[Row]) -> str:
+    return f"| {name} | {' | '.join(str(figure(rows, what)) for what in FIGURES)} |"
+
+
+def failures(rows: Iterable[Row]) -> str:
+    """What was read wrongly, a line each; of the half that is developed on alone."""
+    return "".join(
+        json.dumps({"id": row.id, "style": row.style, "wrong": wrong, "told": row.told}) + "\n"
+        for row in rows
+        if not row.held_out and (wrong := [name for name in FIGURES if row.hits[name] is False])
+    )
