@@ -30,6 +30,9 @@ class Report:
     set_by_people: Mapping[AxisName, Sequence[str]] = field(default_factory=dict, hash=False)
     """Per axis the ids that people set, which is the last word; the text stays what it is."""
 
+    write: bool = True
+    """Whether an LLM, where one is configured, may write an answer besides ranking ids."""
+
     gap: tuple[int, int] | None = None
     """(line, count): of a long log, `count` lines after `line` were left out; those that follow keep their numbers."""
 
