@@ -26,11 +26,11 @@ CODE_LINES = 15
 CODE_CHARS = 700
 
 _META = re2.compile(r"[;|&><`$\\(){}\n\r*?!#~]")
-_ASSIGNMENT = re2.compile(r"(?:export )?([A-Z][A-Z0-9_]{2,60})=(.*)")
+_ASSIGNMENT = re2.compile(r"(?:export )?([A-Z][A-Z0-9_]{2,60})=([A-Za-z0-9_.:,^-]{1,60})(?:\s+|$)")
 _PACKAGE = re2.compile(
     r"([A-Za-z0-9][A-Za-z0-9_.-]{0,60})(?:\[[a-z,-]{1,40}\])?((?:(?:==|>=|<=|~=|<|>|=)[0-9][0-9A-Za-z.+*]{0,20},?){0,2})"
 )
-_VERSION = re2.compile(r"[0-9][0-9A-Za-z.+]*")
+_BOUND = re2.compile(r"(==|>=|<=|~=|<|>|=)([0-9]+(?:\.[0-9A-Za-z+]+)*)")
 _INSTALL = re2.compile(r"(?:python3? -m )?pip3? install |conda install |mamba install ")
 _VARIABLE = re2.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b")
 _CATALOGUE_INSTALL = re2.compile(r"(?:pip|conda|mamba) install ([^`;|&.]{1,80})")
@@ -133,6 +133,9 @@ def command_fault(command: Snippet, material: Material) -> str | None:
         return "shape"
     if unsafe(text):
         return "unsafe"
+    text, fault = _after_settings(text, material)
+    if fault or not text:
+        return fault
     code = _inline_code(text)
     if code is not None:
         return code_fault(Snippet("python", code, ""), material)
@@ -140,25 +143,19 @@ def command_fault(command: Snippet, material: Material) -> str | None:
         return _install_fault(text, material)
     if _META.search(text):
         return "shape"
-    try:
-        parts = shlex.split(text)
-    except ValueError:
-        return "shape"
-    while parts and (
-        found := _ASSIGNMENT.fullmatch(
-            f"export {parts[1]}" if parts[0] == "export" and parts[1:] else parts[0]
-        )
-    ):
-        if found.group(1) not in settings() or not re2.fullmatch(
-            allowed()["settings"]["values"], found.group(2)
-        ):
-            return "setting"
-        if not _value_known(found.group(2), material):
-            return "value"
-        parts = parts[2:] if parts[0] == "export" else parts[1:]
-        if not parts:
-            return None
-    return None if _read_only().fullmatch(" ".join(parts)) else "not on the list"
+    return None if _read_only().fullmatch(" ".join(text.split())) else "not on the list"
+
+
+def _after_settings(text: str, material: Material) -> tuple[str, str | None]:
+    """What follows the settings at the beginning of a command, and what is wrong with one of them."""
+    while found := _ASSIGNMENT.match(text):
+        name, value = found.group(1), found.group(2)
+        if name not in settings():
+            return text, "setting"
+        if not _value_known(value, material):
+            return text, "value"
+        text = text[found.end() :].lstrip()
+    return text, None
 
 
 def _value_known(value: str, material: Material) -> bool:
@@ -223,11 +220,18 @@ def _package_fault(part: str, material: Material) -> str | None:
     found = _PACKAGE.fullmatch(part)
     if found is None or not known_package(found.group(1)):
         return "package"
+    stated = " ".join(material.lines.values())
     ours = " ".join(
         (*material.entries.values(), *material.cases.values(), material.ours, *material.versions.values())
     )
     return next(
-        ("version" for v in _VERSION.findall(found.group(2)) if not version_in(v.rstrip("*."), ours)), None
+        (
+            "version"
+            for sign, v in _BOUND.findall(found.group(2))
+            # Going back below a version is what a report itself can call for.
+            if not version_in(v, f"{ours} {stated}" if sign.startswith("<") else ours)
+        ),
+        None,
     )
 
 
@@ -292,13 +296,20 @@ def _import_fault(node: ast.Import | ast.ImportFrom) -> str | None:
 
 def _call_fault(node: ast.Call, material: Material) -> str | None:
     name = ast.unparse(node.func)
-    last = name.rpartition(".")[2]
-    if last in _no_call() or not name.replace(".", "").replace("_", "").isalnum():
-        return "call"
-    if name in words("code", "calls"):
+    root, last = name.partition(".")[0], name.rpartition(".")[2]
+    if name in words("code", "calls") or (
+        last in words("code", "methods") and root not in words("code", "closed")
+    ):
         return None
+    if (
+        not isinstance(node.func, ast.Attribute | ast.Name)
+        or root in words("code", "closed")
+        or len(last) < 4
+    ):
+        return "call"
     ours = f"{material.ours} {catalogue_text()} {' '.join(material.entries.values())}"
-    return None if re2.search(rf"\b{re2.escape(last)}\b", ours) and len(last) > 3 else "call"
+    called = any(f"{name}(" in line for line in material.lines.values())
+    return None if called or re2.search(rf"\b{re2.escape(last)}\b", ours) else "call"
 
 
 def _string_fault(text: str, material: Material) -> str | None:
