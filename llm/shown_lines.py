@@ -45,7 +45,7 @@ _OUTER_FRAME = 6
 _TELLING = re2.compile(
     r"\b[A-Za-z_][\w.]*(?:Error|Exception|Failure)\b|(?i)\b(?:fatal|error|failed|timed? ?out|killed|abort\w*)\b"
 )
-_NUMBER = re2.compile(r"0x[0-9a-fA-F]+|[0-9]+")
+_NUMBER = re2.compile(r"0x[0-9a-fA-F]+|\b[0-9]+(?:\.[0-9]+)?\b")
 _TRACEBACK = re2.compile(r"^\s*(?:Original )?Traceback \(most recent call")
 _PYTHON_FRAME = re2.compile(r"^\s*File \"|^\s{2,}\S|^\s*[~^]+\s*$")
 _NATIVE_FRAME = re2.compile(
