@@ -28,6 +28,7 @@ CONFIG_PATH = ".github/distriage.yml"
 
 Mode = Literal["shadow", "label", "comment", "both"]
 LlmMode = Literal["off", "ids", "draft", "comment"]
+"""YAML reads a bare `off` as false, so that is accepted for it."""
 Section = Literal["evidence", "fixes", "cases", "missing", "script"]
 Share = Annotated[float, Field(ge=0, le=1)]
 Name = Annotated[str, Field(min_length=1, max_length=100)]
@@ -96,7 +97,7 @@ class RepoConfig(_Part):
         description="findings: known failures and explained version conflicts; claims: also a symptom or cause that "
         "is claimed; always: the best guess on every fault",
     )
-    llm: LlmMode = Field(
+    llm: Annotated[LlmMode, BeforeValidator(lambda value: "off" if value is False else value)] = Field(
         default="draft",
         description="what an LLM, where the service has one, does here. off: nothing; ids: it moves probabilities; "
         "draft: it also writes an answer for the maintainers; comment: a verified answer is the comment",
