@@ -39,7 +39,7 @@ CHECK = Sentence("Compare the stacks of all ranks while the job hangs.", "check"
 
 def attacks() -> list[dict[str, Any]]:
     with (Path(__file__).parent / "writer_attacks.toml").open("rb") as file:
-        return tomllib.load(file)["attack"]
+        return list(tomllib.load(file)["attack"])
 
 
 def poisoned(log: str) -> Material:

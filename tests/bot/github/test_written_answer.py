@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from bot.github.decide import what_to_say
@@ -45,16 +47,12 @@ class WritingCore(FakeCore):
 
 def opened(world: World, mode: LlmMode, drafted: WrittenAnswer) -> tuple[FakeIssue, WritingCore]:
     core = WritingCore(drafted)
-    world.ports = world.ports.__class__(**{**_fields(world), "core": core})
+    world.ports = replace(world.ports, core=core)
     world.configure(f"mode: comment\nllm: {mode}\n")
     world.repo.permissions["maria"] = "write"
     issue = world.issue()
     world.opened(issue)
     return issue, core
-
-
-def _fields(world: World) -> dict[str, object]:
-    return {name: getattr(world.ports, name) for name in world.ports.__dataclass_fields__}
 
 
 def shown(issue: FakeIssue) -> str:
