@@ -79,6 +79,8 @@ _PATH = re2.compile(
 _SPACES = re2.compile(r"\s+")
 _WORD = re2.compile(r"[A-Za-z0-9]+")
 _INSIDE = tuple(map(ipaddress.ip_network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "127.0.0.0/8")))
+_NO_ADDRESS = ipaddress.ip_network("0.0.0.0/8")
+"""No machine has one of these: "0.5.3.2" is a version."""
 _MANNERS = ("voice", "blame", "instruction")
 _ABBREVIATIONS = frozenset({"e.g", "i.e", "vs", "etc"})
 
@@ -307,6 +309,8 @@ def _addresses(text: str, known: Known) -> str | None:
             address = ipaddress.ip_address(str(match.group(0)))
         except ValueError:
             continue  # four numbers of a version, checked as such
+        if address in _NO_ADDRESS or str(address) in known.material.versions.values():
+            continue
         if not any(address in net for net in _INSIDE) or not known.has(str(match.group(0))):
             return "link"
     return None

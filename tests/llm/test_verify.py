@@ -21,6 +21,7 @@ LINES = {
     1: "Training on 2 nodes with 8 GPUs each stands still, PyTorch 2.3.0 and NCCL 2.20.5.",
     4: "step 100 loss 1.2",
     5: "Watchdog caught collective operation timeout: WorkNCCL(OpType=ALLREDUCE) ran for 600000 milliseconds",
+    3: "I rolled Lightning 0.5.3.2 back to 0.5.2.1",
     6: "torch.distributed.DistBackendError: NCCL communicator was aborted",
 }
 ENTRIES = {"nccl-timeout": "A rank never joined the collective. Set `NCCL_DEBUG=INFO`. fixed in: 2.4.1"}
@@ -103,6 +104,7 @@ def test_an_attack_in_the_report_changes_nothing_of_an_honest_draft() -> None:
         "This is fixed in 2.4.1, see the entry.",
         "Install the matching PyTorch wheel and reinstall Horovod afterwards.",
         "Is the interface the same on both nodes?",
+        "Lightning 0.5.3.2 shows it and 0.5.2.1 does not.",
     ],
 )
 def test_what_a_maintainer_would_write_passes(text: str) -> None:
