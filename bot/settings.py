@@ -131,8 +131,17 @@ class Settings(BaseSettings):
     llm_concurrency: int = Field(default=2, ge=1, le=64, description="LLM calls side by side in one process")
     llm_price_input: float = Field(default=0.0, ge=0, description="US dollars per million input tokens")
     llm_price_output: float = Field(default=0.0, ge=0, description="US dollars per million output tokens")
-    llm_duties: Literal["reader", "adjudicator", "reader,adjudicator"] = Field(
-        default="reader,adjudicator", description="what the LLM does: read, adjudicate, or both"
+    llm_duties: Literal[
+        "reader",
+        "adjudicator",
+        "writer",
+        "reader,adjudicator",
+        "reader,writer",
+        "adjudicator,writer",
+        "reader,adjudicator,writer",
+    ] = Field(
+        default="reader,adjudicator,writer",
+        description="what the LLM does: read, adjudicate, write the answer (a verifier comes with it)",
     )
     llm_reason: Literal["ids-only", "plain"] = Field(
         default="ids-only",

@@ -13,14 +13,14 @@ from knowledge.evidence import read_report
 from knowledge.judging.axes import axis_ids
 from knowledge.report import Report
 from knowledge.triage import AXES, Triage
-from llm.adjudicator import REPORT_CHARS, Question, adjudicator_request, read_verdict
+from llm.adjudicator import QUESTION_TOKENS, Question, adjudicator_request, read_verdict, with_lines
 from llm.calls import Caller
 from llm.config import LlmConfig
 from llm.course import Course
 from llm.faults import LlmFault, NotAsked, UnknownIds
 from llm.fence import new_token
 from llm.second_reader import SecondReader
-from llm.shown_lines import choose_lines
+from llm.shown_lines import ShownLines
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,8 @@ def alone(report: Report, knowledge: Knowledge, config: LlmConfig, caller: Calle
     """
     reading = read_report(report, knowledge.table)
     candidates = {axis: [(id_, None) for id_ in axis_ids(knowledge.taxonomy, axis)] for axis in AXES}
-    question = Question(candidates, (), choose_lines(reading, 2 * REPORT_CHARS))
+    bare = Question(candidates, (), ShownLines({}))
+    question = with_lines(bare, reading, knowledge.taxonomy, 2 * QUESTION_TOKENS)
     request = adjudicator_request(question, knowledge.taxonomy, new_token())
     start = time.monotonic()
     fault: LlmFault | None = None

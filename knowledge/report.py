@@ -33,6 +33,9 @@ class Report:
     opened: str = ""
     """The day it was written ("2021-03-04"); "" = not known, so today for all that matters."""
 
+    write: bool = True
+    """Whether an LLM, where one is configured, may write an answer besides ranking ids."""
+
     gap: tuple[int, int] | None = None
     """(line, count): of a long log, `count` lines after `line` were left out; those that follow keep their numbers."""
 

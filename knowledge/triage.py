@@ -203,7 +203,9 @@ class SecondReading(_Value):
     """What an LLM, where one is configured, had to do with this triage."""
 
     used: bool = Field(description="its judgement is in the rankings; false = the local answer stands alone")
-    duties: list[Literal["reader", "adjudicator"]] = Field(default=[], description="what it did, in order")
+    duties: list[Literal["reader", "adjudicator", "writer", "verifier"]] = Field(
+        default=[], description="what it did, in order"
+    )
     model: str
     why: str | None = Field(
         default=None, max_length=300, description="its reason in plain words; null = not shown"
@@ -216,6 +218,35 @@ class SecondReading(_Value):
     tokens_out: int = 0
     cost: float = Field(default=0.0, description="US dollars")
     seconds: float = 0.0
+
+
+class AnswerSentence(_Value):
+    """A sentence that an LLM wrote, with what it rests on; nothing of all three = on reasoning alone."""
+
+    text: str = Field(max_length=420)
+    role: Literal["what", "why", "check", "fix", "question"]
+    lines: list[int] = Field(default=[], description="lines of the report; 0 = the title")
+    entries: list[str] = Field(default=[], description="ids of known failures among the findings")
+    cases: list[str] = Field(default=[], description="ids of cases among the neighbours")
+    confidence: float = Field(ge=0, le=1, description="the model's own; not calibrated")
+
+
+class AnswerSnippet(_Value):
+    """A command or a piece of code that an LLM wrote, and what it is for."""
+
+    language: Literal["sh", "python"]
+    text: str
+    purpose: str
+
+
+class WrittenAnswer(_Value):
+    """What an LLM wrote as the reply, after the program took out all that it could not hold against the material."""
+
+    sentences: list[AnswerSentence]
+    commands: list[AnswerSnippet] = []
+    code: list[AnswerSnippet] = []
+    verified: bool = Field(description="a second call tried to refute each part, and these are left")
+    model: str
 
 
 class Triage(_Value):
@@ -250,6 +281,10 @@ class Triage(_Value):
         default=[], description="what a pasted diagnostics result changed, one sentence a probe"
     )
     script: str = Field(description="a read-only diagnostics script; empty when none is of use")
+    answer: WrittenAnswer | None = Field(
+        default=None,
+        description="the reply as an LLM wrote it; null = none was written, or nothing of it held",
+    )
     second_reading: SecondReading | None = Field(default=None, description="null = no LLM is configured")
 
 

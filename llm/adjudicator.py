@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from knowledge.evidence import Reading
 from knowledge.judging.axes import Judged
 from knowledge.taxonomy import Taxonomy
 from knowledge.triage import AXES, AxisName, Neighbour
@@ -13,11 +14,12 @@ from llm.faults import UnknownIds
 from llm.fence import Fence
 from llm.plain_reason import line_numbers, plain_reason
 from llm.replies import AdjudicatorReply, adjudicator_schema, check
-from llm.shown_lines import ShownLines
-from llm.texts import make_request
+from llm.shown_lines import NOTE_TOKENS, ShownLines, choose_lines
+from llm.texts import NO_TOKEN, make_request
 from llm.values import ChatRequest
 
-REPORT_CHARS = 6_000
+QUESTION_TOKENS = 7_000
+"""Of the whole question, estimated; the report gets what the rest leaves."""
 CANDIDATES: Mapping[AxisName, int] = {"type": 4, "stage": 4, "symptom": 12, "cause": 8, "fix": 8}
 """How many ids of each axis are shown, the locally most probable ones."""
 
@@ -62,10 +64,17 @@ def adjudicator_request(question: Question, taxonomy: Taxonomy, token: str) -> C
             "candidates": _candidates(question, taxonomy),
             "cases": fence.around("CASES", "\n".join(map(_case, question.neighbours)) or "none"),
             "report": fence.around("REPORT", question.shown.text),
+            "partly": question.shown.partly,
             "account": f"A short account of it:\n{account}" if account else "",
         }
 
     return make_request("adjudicator", fill, schema, token)
+
+
+def with_lines(question: Question, reading: Reading, taxonomy: Taxonomy, tokens: int) -> Question:
+    """The question with as much of the report as `tokens` of the whole question allow."""
+    rest = adjudicator_request(replace(question, shown=ShownLines({})), taxonomy, NO_TOKEN).estimated
+    return replace(question, shown=choose_lines(reading, tokens - rest - NOTE_TOKENS))
 
 
 def read_verdict(value: Mapping[str, Any], question: Question) -> Verdict:

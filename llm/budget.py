@@ -11,7 +11,7 @@ from typing import Protocol
 
 from llm.config import LlmConfig
 from llm.faults import BudgetSpent
-from llm.values import ChatRequest, Tokens, estimate
+from llm.values import ChatRequest, Tokens
 
 EVERYWHERE = ""
 """The scope of the whole installation; other scopes are repositories ("owner/name")."""
@@ -73,7 +73,7 @@ def within_budget(
 
     Raises `BudgetSpent` when the worst case does not fit. A process that dies inside leaves the worst booked.
     """
-    worst = Tokens(estimate(request.system + request.user + str(request.schema)), config.max_output)
+    worst = Tokens(request.estimated, config.max_output)
     limits: dict[str, float | None] = {EVERYWHERE: config.daily_budget}
     if scope:
         limits[scope] = config.repository_daily_budget

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from llm.values import DUTIES, Duty, ReasonMode, Tokens, Use
+from llm.values import RANKING, Duty, ReasonMode, Tokens, Use
 
 MILLION = 1_000_000
 
@@ -19,7 +19,7 @@ class LlmConfig:
     answers_as: str | None = None
     """The name that replies carry where it is not `model` (an Azure deployment, an alias)."""
     timeout: float = 15.0
-    duties: tuple[Duty, ...] = DUTIES
+    duties: tuple[Duty, ...] = RANKING
     reason_mode: ReasonMode = "ids-only"
     daily_budget: float | None = None
     repository_daily_budget: float | None = None

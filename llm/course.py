@@ -6,14 +6,15 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from knowledge.engine import Examined
-from knowledge.triage import SecondReading, Triage
+from knowledge.triage import SecondReading, Triage, WrittenAnswer
 from llm.adjudicator import Verdict
 from llm.calls import Answered
 from llm.config import LlmConfig
 from llm.faults import LlmFault, NotAsked, UnknownIds
 from llm.fusion import FusionWeights, Judgements, fuse
 from llm.reader import Account
-from llm.values import Duty, Tokens
+from llm.values import RANKING, Duty, Tokens
+from llm.verify import Voided
 
 T = TypeVar("T")
 
@@ -31,6 +32,13 @@ class Course:
     account_judgement: Judgements | None = None
     """The local judge's judgement of the account."""
     verdict: Verdict | None = None
+    answer: WrittenAnswer | None = None
+    voided_parts: list[Voided] = field(default_factory=list)
+    """What the program took out of the draft, and why."""
+    refuted: int = 0
+    """Parts of the draft that the verifier took out."""
+    silent: str | None = None
+    """Why the writer said nothing."""
     duties: list[Duty] = field(default_factory=list)
     faults: list[LlmFault] = field(default_factory=list)
     tokens: Tokens = field(default_factory=Tokens)
@@ -76,7 +84,7 @@ class Course:
         shown = {neighbour.id for neighbour in triage.neighbours}
         plain = self.verdict if config.reason_mode == "plain" else None
         return SecondReading(
-            used=bool(self.duties),
+            used=bool(set(self.duties) & set(RANKING)),
             duties=list(self.duties),
             model=config.model,
             why=plain.reason if plain else None,

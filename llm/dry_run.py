@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from knowledge.engine import Knowledge, examine
+from knowledge.engine import Knowledge, conclude, examine
 from knowledge.report import Report
 from llm.address import address_of
 from llm.adjudicator import adjudicator_request
@@ -14,10 +14,17 @@ from llm.fence import new_token
 from llm.reader import reader_request
 from llm.second_reader import bare, make_question
 from llm.values import ChatRequest
+from llm.writer import writer_question, writer_request
 
 _AFTER_READER = (
     "The reader's account is added at the end, and moves the candidates' probabilities: "
     "only the LLM's first answer could tell it."
+)
+
+
+_AFTER_RANKING = (
+    "Known failures, versions and cases are those of the local triage. "
+    "The verifier is asked about the draft that comes back."
 )
 
 
@@ -32,9 +39,15 @@ def dry_run(report: Report, knowledge: Knowledge, config: LlmConfig) -> list[dic
     if "reader" in config.duties:
         shown.append(_shown(report, reader_request(examined.reading, new_token())[0], config))
     if "adjudicator" in config.duties:
-        request = adjudicator_request(make_question(examined), knowledge.taxonomy, new_token())
+        request = adjudicator_request(
+            make_question(examined, knowledge.taxonomy), knowledge.taxonomy, new_token()
+        )
         remark = {"remark": _AFTER_READER} if shown else {}
         shown.append({**_shown(report, request, config), **remark})
+    if "writer" in config.duties:
+        question = writer_question(conclude(examined, knowledge), examined.reading)
+        ask = _shown(report, writer_request(question, new_token()), config)
+        shown.append({**ask, "remark": _AFTER_RANKING})
     return shown
 
 

@@ -18,6 +18,7 @@ from llm.config import LlmConfig
 from llm.fusion import FusionWeights
 from llm.fusion_file import as_toml, load_weights
 from llm.texts import digest
+from llm.values import RANKING
 
 _ODD = re2.compile(r"[^A-Za-z0-9.]+")
 
@@ -33,7 +34,7 @@ class Measured:
 
 def measured_file(data_dir: Path, config: LlmConfig) -> Path:
     """Where the measurement of the configured model stands, or would stand."""
-    named = [config.model, config.answers_as, sorted(config.duties), digest()]
+    named = [config.model, config.answers_as, sorted(set(config.duties) & set(RANKING)), digest()]
     key = hashlib.sha256(json.dumps(named).encode()).hexdigest()[:12]
     name = _ODD.sub("-", config.model).strip("-.")[:60]
     return data_dir / "llm" / f"measured-{name}-{key}.toml"

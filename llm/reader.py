@@ -10,12 +10,12 @@ from knowledge.evidence import Reading
 from knowledge.report import Report
 from llm.fence import Fence
 from llm.replies import ReaderReply, check, reader_schema
-from llm.shown_lines import ShownLines, choose_lines
+from llm.shown_lines import NOTE_TOKENS, ShownLines, choose_lines
 from llm.texts import make_request
 from llm.values import ChatRequest
 
-REPORT_CHARS = 16_000
-"""Characters of a report that the reader is shown."""
+QUESTION_TOKENS = 7_000
+"""Of the reader's whole question, estimated; the report gets what the rest leaves."""
 ACCOUNT_WORDS = 150
 _LINES = 8
 
@@ -33,12 +33,17 @@ class Account:
 
 def reader_request(reading: Reading, token: str) -> tuple[ChatRequest, ShownLines]:
     """The request and the lines it shows."""
-    shown = choose_lines(reading, REPORT_CHARS)
 
-    def fill(fence: Fence) -> dict[str, str]:
-        return {"framework": _word(reading.framework), "report": fence.around("REPORT", shown.text)}
+    def request(shown: ShownLines) -> ChatRequest:
+        def fill(fence: Fence) -> dict[str, str]:
+            report = fence.around("REPORT", shown.text)
+            return {"framework": _word(reading.framework), "report": report, "partly": shown.partly}
 
-    return make_request("reader", fill, reader_schema(), token), shown
+        return make_request("reader", fill, reader_schema(), token)
+
+    rest = request(ShownLines({})).estimated
+    shown = choose_lines(reading, QUESTION_TOKENS - rest - NOTE_TOKENS)
+    return request(shown), shown
 
 
 def read_account(value: Mapping[str, Any], shown: ShownLines) -> Account:

@@ -7,7 +7,7 @@ https://platform.openai.com/docs/guides/structured-outputs
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -55,7 +55,47 @@ class AdjudicatorReply(_Reply):
         return list(dict.fromkeys(ids))
 
 
-_R = TypeVar("_R", ReaderReply, AdjudicatorReply)
+class DraftedSentence(_Reply):
+    """A sentence of the writer; `support` holds line numbers, ids, or "reasoning"."""
+
+    text: str = Field(max_length=1000)
+    role: Literal["what", "why", "check", "fix", "question"]
+    support: list[Annotated[str, Field(max_length=120)] | int] = Field(max_length=32)
+    confidence: Annotated[float, Field(ge=0, le=1, strict=False)]
+
+
+class DraftedSnippet(_Reply):
+    """A command or piece of code of the writer."""
+
+    language: str = Field(max_length=20)
+    text: str = Field(max_length=2000)
+    purpose: str = Field(max_length=400)
+
+
+class WriterReply(_Reply):
+    """What the writer answers; `silent` is its reason to say nothing, "" otherwise."""
+
+    silent: str = Field(max_length=1000)
+    sentences: list[DraftedSentence] = Field(max_length=40)
+    commands: list[DraftedSnippet] = Field(max_length=10)
+    code: list[DraftedSnippet] = Field(max_length=10)
+
+
+class Judged(_Reply):
+    """The verifier's word on one part of a draft."""
+
+    number: int
+    holds: bool
+    why: str = Field(max_length=400)
+
+
+class VerifierReply(_Reply):
+    """What the verifier answers."""
+
+    verdicts: list[Judged] = Field(max_length=64)
+
+
+_R = TypeVar("_R", ReaderReply, AdjudicatorReply, WriterReply, VerifierReply)
 
 
 def check(kind: type[_R], value: Mapping[str, Any]) -> _R:
@@ -83,6 +123,24 @@ def adjudicator_schema(
     fields["lines"] = _list({"type": "integer", "enum": list(lines)} if lines else _INTEGER)
     fields["cases"] = _list(_one_of(cases))
     return _object(fields)
+
+
+def writer_schema() -> dict[str, Any]:
+    """The JSON Schema of `WriterReply`."""
+    roles = ["what", "why", "check", "fix", "question"]
+    sentence = _object(
+        {"text": _STRING, "role": _one_of(roles), "support": _list(_STRING), "confidence": {"type": "number"}}
+    )
+    snippet = _object({"language": _STRING, "text": _STRING, "purpose": _STRING})
+    return _object(
+        {"silent": _STRING, "sentences": _list(sentence), "commands": _list(snippet), "code": _list(snippet)}
+    )
+
+
+def verifier_schema() -> dict[str, Any]:
+    """The JSON Schema of `VerifierReply`."""
+    verdict = _object({"number": _INTEGER, "holds": {"type": "boolean"}, "why": _STRING})
+    return _object({"verdicts": _list(verdict)})
 
 
 _STRING = {"type": "string"}

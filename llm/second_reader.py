@@ -7,29 +7,37 @@ from knowledge.engine import Examined, Knowledge, conclude, examine
 from knowledge.judging.axes import JUDGED
 from knowledge.readback import move, taken_out
 from knowledge.report import Report
+from knowledge.taxonomy import Taxonomy
 from knowledge.triage import AXES, Triage
 from llm.adjudicator import (
     CANDIDATES,
-    REPORT_CHARS,
+    QUESTION_TOKENS,
     Candidates,
     Question,
     adjudicator_request,
     read_verdict,
+    with_lines,
 )
 from llm.calls import Caller
 from llm.config import LlmConfig
 from llm.course import Course, LlmTriage
+from llm.draft import Draft
 from llm.faults import LlmFault
 from llm.fence import new_token
 from llm.fusion import FusionWeights, Judgements, fuse
 from llm.fusion_file import load_weights
 from llm.reader import Account, as_report, read_account, reader_request
-from llm.shown_lines import choose_lines
-from llm.values import MAX_WAIT, Clock
+from llm.shown_lines import ShownLines
+from llm.values import MAX_WAIT, Clock, Duty
+from llm.verifier import read_verdicts, verifier_request
+from llm.verify import held, without
+from llm.writer import WriterQuestion, as_answer, read_draft, writer_question, writer_request
 
 NEIGHBOURS = 5
-READER_SHARE = 0.6
-"""Of the time, where the adjudicator is to be asked afterwards."""
+SHARES: dict[Duty, float] = {"reader": 3, "adjudicator": 2, "writer": 4, "verifier": 2}
+"""How what is left of the time is shared among the duties still to come."""
+LEAST_FOR_WRITING = 3.0
+"""Seconds below which the writer is not asked: it and its verifier would not be done."""
 _EVEN = FusionWeights(dict.fromkeys(JUDGED, 0.5), dict.fromkeys(JUDGED, 0.5), {}, {})
 
 
@@ -63,6 +71,10 @@ class SecondReader:
         seconds = self._clock.monotonic() - start
         judgement = course.fused(self._weights)
         triage = _concluded(examined, knowledge, judgement, result, top)
+        if "writer" in self._config.duties and report.write:
+            self._write(course, triage)
+            triage = triage.model_copy(update={"answer": course.answer})
+            seconds = self._clock.monotonic() - start
         note = course.note(self._config, triage, seconds)
         kept = {"second_reading": note, "content_hash": report.content_hash}
         return LlmTriage(triage.model_copy(update=kept), note, course, judgement)
@@ -74,16 +86,15 @@ class SecondReader:
         course = Course(examined, start + min(self._config.timeout, MAX_WAIT), repository_of(report.id))
         if report.title.strip() or report.body.strip():
             if "reader" in self._config.duties:
-                self._read(course, knowledge, start)
+                self._read(course, knowledge)
             if "adjudicator" in self._config.duties:
                 self._adjudicate(course, knowledge)
         return course
 
-    def _read(self, course: Course, knowledge: Knowledge, start: float) -> None:
+    def _read(self, course: Course, knowledge: Knowledge) -> None:
         reading = course.examined.reading
         request, shown = reader_request(reading, new_token())
-        share = READER_SHARE if "adjudicator" in self._config.duties else 1.0
-        until = start + share * (course.until - start)
+        until = self._until(course, "reader")
         try:
             answered = self._caller.ask(
                 request, lambda value: read_account(value, shown), course.scope, until
@@ -95,20 +106,73 @@ class SecondReader:
         course.account_judgement = examine(as_report(course.account, reading, shown), knowledge).judgement
 
     def _adjudicate(self, course: Course, knowledge: Knowledge) -> None:
-        question = make_question(course.examined, course.account, course.account_judgement)
+        question = make_question(
+            course.examined, knowledge.taxonomy, course.account, course.account_judgement
+        )
         request = adjudicator_request(question, knowledge.taxonomy, new_token())
+        until = self._until(course, "adjudicator")
         try:
             answered = self._caller.ask(
-                request, lambda value: read_verdict(value, question), course.scope, course.until
+                request, lambda value: read_verdict(value, question), course.scope, until
             )
         except LlmFault as fault:
             course.failed(fault)
             return
         course.verdict = course.done("adjudicator", answered)
 
+    def _write(self, course: Course, triage: Triage) -> None:
+        """Have an answer drafted, checked by program and by a second call; a fault leaves none."""
+        failing = triage.scope == "ours" and triage.type.top in ("fault", "howto")
+        if not failing or course.until - self._clock.monotonic() < LEAST_FOR_WRITING:
+            return
+        question = writer_question(triage, course.examined.reading)
+        request = writer_request(question, new_token())
+        until = self._until(course, "writer")
+        try:
+            answered = self._caller.ask(
+                request, lambda value: read_draft(value, question), course.scope, until
+            )
+        except LlmFault as fault:
+            course.failed(fault)
+            return
+        draft = course.done("writer", answered)
+        course.silent = draft.silent or None
+        checked = held(draft, question.material)
+        course.voided_parts += checked.voided
+        if checked.draft is not None:
+            self._verify(course, checked.draft, question)
+
+    def _verify(self, course: Course, draft: Draft, question: WriterQuestion) -> None:
+        request = verifier_request(draft, question, new_token())
+        try:
+            answered = self._caller.ask(
+                request, lambda value: read_verdicts(value, draft), course.scope, course.until
+            )
+        except LlmFault as fault:
+            course.failed(fault)
+            course.answer = as_answer(draft, self._config.model, verified=False)
+            return
+        refuted = course.done("verifier", answered)
+        course.refuted = len(refuted)
+        left = without(draft, refuted)
+        course.answer = as_answer(left, self._config.model, verified=True) if left else None
+
+    def _until(self, course: Course, duty: Duty) -> float:
+        """The moment until which a duty is waited for, so that those after it have their share."""
+        configured = set(self._config.duties) | ({"verifier"} if "writer" in self._config.duties else set())
+        if not course.examined.reading.report.write:
+            configured -= {"writer", "verifier"}
+        order = list(SHARES)
+        coming = [SHARES[later] for later in order[order.index(duty) :] if later in configured]
+        now = self._clock.monotonic()
+        return now + (course.until - now) * coming[0] / sum(coming)
+
 
 def make_question(
-    examined: Examined, account: Account | None = None, judged: Judgements | None = None
+    examined: Examined,
+    taxonomy: Taxonomy,
+    account: Account | None = None,
+    judged: Judgements | None = None,
 ) -> Question:
     """The adjudicator's question: the most probable ids of each axis, the nearest cases, the main lines.
 
@@ -117,10 +181,9 @@ def make_question(
     """
     told = fuse(examined.judgement, judged, {}, _EVEN)
     candidates: Candidates = {axis: list(told[axis].ranking[: CANDIDATES[axis]]) for axis in AXES}
-    shown = choose_lines(examined.reading, REPORT_CHARS)
-    return Question(
-        candidates, examined.neighbours[:NEIGHBOURS], shown, account.text if account is not None else ""
-    )
+    told_before = account.text if account is not None else ""
+    question = Question(candidates, examined.neighbours[:NEIGHBOURS], ShownLines({}), told_before)
+    return with_lines(question, examined.reading, taxonomy, QUESTION_TOKENS)
 
 
 def bare(report: Report) -> Report:

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from llm.fence import Fence
-from llm.values import ChatRequest, Duty
+from llm.values import RANKING, ChatRequest, Duty
 
 _FILE = Path(__file__).parent / "texts.toml"
-_NO_TOKEN = "0" * 16
+NO_TOKEN = "0" * 16
 
 Fill = Callable[[Fence], dict[str, str]]
 """Fills the user text's placeholders; whatever is not ours goes through the fence."""
@@ -28,13 +28,14 @@ def _texts() -> dict[str, dict[str, str]]:
 
 @cache
 def digest() -> str:
-    """Names the wording of the questions: what was measured with one wording says little of another."""
-    return hashlib.sha256(_FILE.read_bytes()).hexdigest()[:16]
+    """Names the wording of the ranking questions: what was measured with one wording says little of another."""
+    asked = {name: _texts()[name] for name in ("common", *RANKING)}
+    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def make_request(duty: Duty, fill: Fill, schema: dict[str, Any], token: str) -> ChatRequest:
     """The request of a duty with the delimiter `token`; its content key does not depend on the token."""
-    plain_system, plain_user = _render(duty, fill, _NO_TOKEN)
+    plain_system, plain_user = _render(duty, fill, NO_TOKEN)
     content = json.dumps([duty, plain_system, plain_user, schema], sort_keys=True)
     system, user = _render(duty, fill, token)
     key = hashlib.sha256(content.encode()).hexdigest()

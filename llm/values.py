@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-Duty = Literal["reader", "adjudicator"]
-DUTIES: tuple[Duty, ...] = ("reader", "adjudicator")
+Duty = Literal["reader", "adjudicator", "writer", "verifier"]
+RANKING: tuple[Duty, ...] = ("reader", "adjudicator")
+"""The duties that move probabilities; these are what a measurement is about."""
+DUTIES: tuple[Duty, ...] = (*RANKING, "writer")
+"""What can be configured; the verifier comes with the writer."""
 ReasonMode = Literal["ids-only", "plain"]
 Use = Literal["measured", "always"]
 
@@ -48,6 +51,11 @@ class ChatRequest:
     def name(self) -> str:
         """Name of the schema, as the API wants one."""
         return f"distriage_{self.duty}"
+
+    @property
+    def estimated(self) -> int:
+        """Tokens of the whole question."""
+        return estimate(self.system + self.user + str(self.schema))
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ PassedMarkdown = NewType("PassedMarkdown", str)
 """Markdown for GitHub; made only by `bot.gate.markdown.pass_markdown`."""
 
 PassedLabel = NewType("PassedLabel", str)
-"""A label's name; made only by `bot.gate.labels.pass_labels`."""
+"""A label's name; made only by `bot.gate.rules.pass_labels`."""
 
 
 class GateError(DistriageError):

@@ -101,6 +101,12 @@ def _perform(github: GitHub, ports: Ports, given: _Given, command: Command) -> O
         title, body = clean(issue.title), clean(issue.body)
         labels = dict(command.labels)
         store.save_correction(Correction(ref, comment.id, comment.author, now, labels, title, body))
+    if command.word == "post":
+        kept = store.last_triage(ref)
+        if kept is None or kept.triage.answer is None or not kept.triage.answer.verified:
+            return Outcome("ignored", "no_draft", ref)
+        note = store.comment_note(ref) or CommentNote(None, None)
+        store.save_comment_note(ref, replace(note, state="live", written=True))
     if command.word in {"explain", "again"}:
         note = store.comment_note(ref) or CommentNote(None, None)
         if note.state in _BY_MAINTAINERS and not given.by_maintainer:

@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from bot.github.ports import Permission
 from knowledge.triage import AxisName
 
-Word = Literal["again", "explain", "dismiss", "result", "off", "on", "correct"]
+Word = Literal["again", "explain", "dismiss", "result", "post", "off", "on", "correct"]
 _AUTHOR_MAY: frozenset[Word] = frozenset({"explain", "dismiss", "result"})
 _MAX_RESULT = 65_536
 
@@ -57,7 +57,7 @@ def parse_command(body: str, ids: Callable[[AxisName], frozenset[str]]) -> Comma
     if args[0] == "result":
         text = rest.strip()[:_MAX_RESULT]
         return Command("result", text=text) if text else Malformed("empty_result")
-    if len(args) == 1 and args[0] in {"explain", "dismiss", "off", "on"}:
+    if len(args) == 1 and args[0] in {"explain", "dismiss", "post", "off", "on"}:
         return Command(args[0])  # type: ignore[arg-type]
     return _correction(args, ids)
 

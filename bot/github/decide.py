@@ -63,8 +63,18 @@ def claimed(axis: Axis, threshold: float) -> list[str]:
     return [r.id for r in axis.ranking if r.id in axis.answer and r.p >= threshold]
 
 
-def what_to_say(triage: Triage, config: RepoConfig, other_bot_asks: bool, *, asked: bool = False) -> Say:
-    """Whether the triage is worth a comment here. `asked`: a maintainer wants its best answer."""
+def what_to_say(
+    triage: Triage,
+    config: RepoConfig,
+    other_bot_asks: bool,
+    *,
+    asked: bool = False,
+    posted: bool = False,
+) -> Say:
+    """Whether the triage is worth a comment here.
+
+    `asked`: a maintainer wants its best answer; `posted`: one had the drafted answer posted.
+    """
     t = config.thresholds
     types = claimed(triage.type, t.type)
     if triage.measured:
@@ -76,6 +86,8 @@ def what_to_say(triage: Triage, config: RepoConfig, other_bot_asks: bool, *, ask
         return Say("nothing", "another_bot_asks") if other_bot_asks else Say("ask", "missing_only")
     if triage.scope != "ours":
         return Say("nothing", triage.scope)
+    if (posted or config.llm == "comment") and triage.answer is not None and triage.answer.verified:
+        return Say("finding", "written_answer")
     if any(f.sure for f in triage.findings):
         return Say("finding", "known_failure")
     if {"feature", "internal"} & set(types) and not asked:

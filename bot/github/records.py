@@ -65,6 +65,8 @@ class CommentNote:
     intended_at: datetime | None
     state: Literal["live", "dismissed", "dismissed_by_author", "deleted"] = "live"
     explained: bool = False
+    written: bool = False
+    """A maintainer had the answer posted that the LLM drafted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,11 +22,13 @@ from bot.render.view import Level
 from knowledge.frameworks import framework_id, framework_ids
 from knowledge.triage import AxisName
 
-__all__ = ["CONFIG_PATH", "ConfigError", "Mode", "RepoConfig", "config_notes", "parse_config"]
+__all__ = ["CONFIG_PATH", "ConfigError", "LlmMode", "Mode", "RepoConfig", "config_notes", "parse_config"]
 
 CONFIG_PATH = ".github/distriage.yml"
 
 Mode = Literal["shadow", "label", "comment", "both"]
+LlmMode = Literal["off", "ids", "draft", "comment"]
+"""YAML reads a bare `off` as false, so that is accepted for it."""
 Section = Literal["evidence", "fixes", "cases", "missing", "script"]
 Share = Annotated[float, Field(ge=0, le=1)]
 Name = Annotated[str, Field(min_length=1, max_length=100)]
@@ -95,6 +97,11 @@ class RepoConfig(_Part):
         description="findings: known failures and explained version conflicts; claims: also a symptom or cause that "
         "is claimed; always: the best guess on every fault",
     )
+    llm: Annotated[LlmMode, BeforeValidator(lambda value: "off" if value is False else value)] = Field(
+        default="draft",
+        description="what an LLM, where the service has one, does here. off: nothing; ids: it moves probabilities; "
+        "draft: it also writes an answer for the maintainers; comment: a verified answer is the comment",
+    )
     thresholds: Thresholds = Thresholds()
     labels: dict[AxisName, dict[Name, Label]] = Field(
         default={}, description="axis, id of the taxonomy, label to set"
@@ -117,6 +124,11 @@ class RepoConfig(_Part):
     def comments(self) -> bool:
         """Whether the mode has comments written."""
         return self.mode in {"comment", "both"}
+
+    @property
+    def has_answers(self) -> bool:
+        """Whether an LLM may write an answer at all."""
+        return self.llm in {"draft", "comment"}
 
     @property
     def sets_labels(self) -> bool:

@@ -87,6 +87,7 @@ def _decided(triage: Triage, core: Core, config: RepoConfig) -> Simulation:
             level=config.comment_on,
             sections=config.sections,
             thresholds=config.thresholds.model_dump(),
+            written=config.llm == "comment",
         )
         draft = render_comment(view)
         comment = pass_markdown(draft.body, draft.links)

@@ -25,7 +25,7 @@ from bot.github.results import Pasted, pasted_results
 from bot.render.comment import render_dismissed
 from knowledge.diagnostics.result import FENCE
 from knowledge.report import Report
-from knowledge.triage import AxisName, Triage
+from knowledge.triage import AxisName, Triage, WrittenAnswer
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,8 +199,10 @@ def look(github: GitHub, ports: Ports, ref: IssueRef, issue: Issue, config: Repo
         set_by_people=corrected,
         opened=issue.created_at.date().isoformat(),
     )
-    triage = ports.core.triage(report, quick)
+    triage = ports.core.triage(replace(report, write=config.has_answers), quick or config.llm == "off")
     check_ids(triage, ports.core.ids)
+    posted = _posted(ports, ref, report)
+    triage = triage.model_copy(update={"answer": posted}) if posted else triage
     label_triage = triage
     if pasted.outsiders and triage.measured and any(config.labels.values()):
         vouched = replace(report, body=pasted.vouched_below(_text(issue, comments)))
@@ -215,6 +217,13 @@ def same_text(case: Case, fresh: Issue) -> bool:
     """Whether the issue still says what was triaged."""
     now = replace(case.report, title=fresh.title, body=case.pasted.below(_text(fresh, case.comments)))
     return now.content_hash == case.report.content_hash
+
+
+def _posted(ports: Ports, ref: IssueRef, report: Report) -> WrittenAnswer | None:
+    """The drafted answer that a maintainer had posted, while the text is the one it was written for."""
+    note = ports.store.comment_note(ref)
+    kept = ports.store.last_triage(ref) if note is not None and note.written else None
+    return kept.triage.answer if kept is not None and kept.input_hash == report.content_hash else None
 
 
 def _text(issue: Issue, comments: list[Comment]) -> str:

@@ -46,7 +46,8 @@ def triage_issue(
 
 def _act(github: GitHub, ports: Ports, ref: IssueRef, case: Case, force: bool) -> Outcome:
     asks = other_bot_asks(case.comments, github.login)
-    say = _say(case, asks, force)
+    note = ports.store.comment_note(ref)
+    say = _say(case, asks, force, posted=note is not None and note.written)
     try:
         body = _body(ports, ref, case, say, asks, force) if say.what != "nothing" or case.own else None
     except GateError as error:
@@ -78,10 +79,10 @@ def _labels(github: GitHub, ports: Ports, ref: IssueRef, case: Case) -> tuple[La
         return LabelPlan(), (f"labels refused ({error.status})",)
 
 
-def _say(case: Case, asks: bool, force: bool) -> Say:
-    say = what_to_say(case.triage, case.config, asks, asked=force)
+def _say(case: Case, asks: bool, force: bool, *, posted: bool) -> Say:
+    say = what_to_say(case.triage, case.config, asks, asked=force, posted=posted)
     answered = answered_by_maintainer(case.comments, case.issue.author)
-    if say.what != "nothing" and case.own is None and answered and not force:
+    if say.what != "nothing" and case.own is None and answered and not force and not posted:
         return Say("nothing", "answered_by_people")
     return say
 
@@ -98,6 +99,7 @@ def _body(ports: Ports, ref: IssueRef, case: Case, say: Say, other_asks: bool, f
             thresholds=case.config.thresholds.model_dump(),
             corrected=case.corrected,
             explain=note is not None and note.explained,
+            written=case.config.llm == "comment" or (note is not None and note.written),
             script_link=ports.script_link(ref),
         )
     )

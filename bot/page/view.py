@@ -12,6 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from bot.github.store.given_labels import GivenLabels
 from bot.page.query import PageQuery
 from bot.page.tables import Reviewed, Week
+from bot.render.answer import support
 from knowledge.taxonomy import Taxonomy
 from knowledge.triage import AXES, AxisName
 
@@ -73,6 +74,7 @@ def render(
     ]
     return _pages.get_template("page.html.j2").render(
         rows=rows,
+        support=support,
         more=more,
         weeks=weeks,
         choices=choices,

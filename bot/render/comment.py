@@ -6,6 +6,7 @@ Whatever is not written here goes through knowledge/text/quote.py; the gate then
 from __future__ import annotations
 
 from bot.gate.rules import case_link, source_link
+from bot.render.answer import VISIBLE_CHARS, answer_parts, written
 from bot.render.classified import classified_parts
 from bot.render.findings import finding_folds, finding_links, finding_parts, quoted
 from bot.render.folds import explain_fold, feedback_fold, script_fold
@@ -13,7 +14,7 @@ from bot.render.view import Draft, View
 from bot.render.wording import DIAGNOSTICS, NARROW_DOWN, SIMILAR
 from knowledge.findings.failure import load_catalogue
 from knowledge.text.quote import code_span, prose
-from knowledge.triage import MissingItem, Neighbour
+from knowledge.triage import MissingItem, Neighbour, WrittenAnswer
 
 MAX_CASES = 2
 MAX_ASKS = 2
@@ -25,16 +26,32 @@ def render_comment(view: View) -> Draft:
     if view.what == "withdrawn":
         return Draft("The report was edited; nothing to add to the current text.\n", frozenset())
     cases = _resolved(view) if "cases" in view.sections and view.what == "finding" else []
-    parts = [] if view.what == "ask" else _told(view)
-    if "missing" in view.sections or view.what == "ask":
+    answer = written(view.triage) if view.written and view.what == "finding" else None
+    parts = [] if view.what == "ask" else _written(answer, view) if answer else _told(view)
+    if answer is None and ("missing" in view.sections or view.what == "ask"):
         parts += _asks(view)
     folds = [*finding_folds(view.findings), *_cases(cases)] if view.what == "finding" else []
     script = source_link(view.script_link or "") if _has_script(view) else None
     folds += [script_fold(script)] if script else []
-    folds += [*([explain_fold(view.triage)] if view.explain else []), feedback_fold()]
+    folds += [*([explain_fold(view.triage)] if view.explain else []), feedback_fold(by_model=_by_model(view))]
     links = {link for case in cases if (link := case_link(case.url))}
     links |= {*finding_links(view.findings), *(source_link(c.source) or "" for c in view.conflicts)}
     return Draft("\n\n".join([*parts, *folds]) + "\n", frozenset({*links, script or ""} - {""}))
+
+
+def _by_model(view: View) -> str | None:
+    answer = written(view.triage) if view.written and view.what == "finding" else None
+    return answer.model if answer else None
+
+
+def _written(answer: WrittenAnswer, view: View) -> list[str]:
+    """The verified answer, above it the first line of the report that it rests on."""
+    cited = {number for s in answer.sentences for number in s.lines}
+    quotes = [*(q for f in view.findings for q in f.lines), *view.triage.evidence.lines]
+    line = next((q for q in quotes if not q.in_title and q.line in cited), None)
+    quote = [quoted([line])] if line else []
+    told = answer_parts(answer, VISIBLE_CHARS - sum(map(len, quote)) - 2)
+    return [*quote, *told, *_measured(view)]
 
 
 def _has_script(view: View) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from knowledge.text.quote import code_span
 from knowledge.triage import AXES, Triage
 
+BY_PROGRAM = "This reply was written by a program from a catalogue of known failures and the lines it quotes."
 FEEDBACK = (
-    "This reply was written by a program from a catalogue of known failures and the lines it quotes. "
     "A maintainer can correct it (`/triage symptom=D.2.1 cause=network_environment`), run it again (`/triage`) or "
     "switch it off for this repository (`/triage off`). The author can hide it with `/triage dismiss` and see how it "
     "was reached with `/triage explain`."
@@ -42,6 +42,12 @@ def script_fold(link: str) -> str:
     )
 
 
-def feedback_fold() -> str:
-    """What wrote this, and how to correct, dismiss or switch it off."""
-    return fold("Automated reply. Wrong or not useful?", FEEDBACK)
+def feedback_fold(by_model: str | None = None) -> str:
+    """What wrote this (`by_model`: the LLM's name), and how to correct, dismiss or switch it off."""
+    if by_model is None:
+        return fold("Automated reply. Wrong or not useful?", f"{BY_PROGRAM} {FEEDBACK}")
+    who = (
+        f"This reply was drafted by a language model ({code_span(by_model, 60)}). A program checked it against the "
+        "report and the catalogue of known failures, and a second call tried to refute it."
+    )
+    return fold("Automated reply by a language model. Wrong or not useful?", f"{who} {FEEDBACK}")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bot.render.answer import answer_parts, written
 from bot.render.findings import quoted
 from bot.render.folds import fold
 from bot.render.wording import (
+    ANSWER,
     DIAGNOSTICS,
     NARROW_DOWN,
     NO_FINDING,
@@ -29,7 +31,7 @@ ITEMS_OF_FIRST = 3
 
 def markdown_of(triage: Triage, taxonomy: Taxonomy, *, script: bool = False) -> str:
     """The triage as Markdown, the decision first; whatever comes from a report is quoted so that it cannot act."""
-    parts = [f"## Triage of {code_span(triage.id)}", *_findings(triage)]
+    parts = [f"## Triage of {code_span(triage.id)}", *_answer(triage), *_findings(triage)]
     if not any(f.sure for f in triage.findings):
         parts += _advice(triage)
     parts += [f"Version conflict: {prose(c.text)} ({c.source})" for c in triage.evidence.conflicts[:2]]
@@ -42,6 +44,13 @@ def markdown_of(triage: Triage, taxonomy: Taxonomy, *, script: bool = False) -> 
     if triage.script and script:
         parts.append(fold("Diagnostics script", code_block(triage.script, "python")))
     return "\n\n".join(parts) + "\n"
+
+
+def _answer(triage: Triage) -> list[str]:
+    answer = written(triage)
+    if answer is None:
+        return []
+    return [f"### {ANSWER} {code_span(answer.model, 60)}", *answer_parts(answer)]
 
 
 def _findings(triage: Triage) -> list[str]:

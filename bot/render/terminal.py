@@ -7,7 +7,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from bot.render.answer import support, written
 from bot.render.wording import (
+    ANSWER,
     DIAGNOSTICS,
     NARROW_DOWN,
     NO_FINDING,
@@ -39,7 +41,7 @@ def print_triage(
 ) -> None:
     """Print a triage; text of the report is never read as markup."""
     console.rule(Text(triage.id, style="dim"), align="left", style="dim")
-    for finding in _findings(triage):
+    for finding in [*_answer(triage), *_findings(triage)]:
         console.print(finding)
     console.print(Text(classified(triage, taxonomy), style="" if triage.findings else "bold"))
     sections = (
@@ -56,6 +58,26 @@ def print_triage(
         if part is not None:
             console.print(Text(f"\n{title}", style="bold underline"))
             console.print(Padding(part, (0, 0, 0, 2)))
+
+
+def _answer(triage: Triage) -> list[RenderableType]:
+    answer = written(triage)
+    if answer is None:
+        return []
+    body: list[RenderableType] = []
+    for sentence in answer.sentences:
+        rests = support(sentence)
+        told = sentence.text.replace("`", "")
+        body.append(
+            Text.assemble((f"{sentence.role:<9}", "cyan"), told, (f"  {rests}" if rests else "", "dim"))
+        )
+    for snippet in (*answer.commands, *answer.code):
+        body.append(
+            Text.assemble((f"{'run' if snippet.language == 'sh' else 'code':<9}", "cyan"), snippet.purpose)
+        )
+        body.append(Padding(Text(snippet.text, style="bold"), (0, 0, 0, 9)))
+    title = Text(f"{ANSWER} {answer.model}", style="bold green")
+    return [title, Padding(Group(*body), (0, 0, 0, 2)), Text("")]
 
 
 def _findings(triage: Triage) -> list[RenderableType]:

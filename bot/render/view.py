@@ -24,6 +24,8 @@ class View:
     sections: Collection[str] = ("evidence", "fixes", "cases", "missing", "script")
     thresholds: dict[str, float] = field(default_factory=dict)
     corrected: dict[AxisName, tuple[str, ...]] = field(default_factory=dict)
+    written: bool = False
+    """Whether the answer that an LLM wrote goes first."""
     explain: bool = False
     script_link: str | None = None
     """Where the whole diagnostics script is to be had."""

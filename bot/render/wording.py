@@ -17,6 +17,7 @@ OUT_OF_SCOPE: dict[Scope, str] = {
     "too_little": "There isn't enough text here to say anything.",
     "unreadable": "I can only read English prose, and there is no log here to go by.",
 }
+ANSWER = "Verified answer, drafted by"
 NARROW_DOWN = "To narrow this down"
 SIMILAR = "Similar issues"
 DIAGNOSTICS = "What the diagnostics script found"

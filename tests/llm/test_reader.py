@@ -7,13 +7,13 @@ import pytest
 
 from knowledge.report import Report
 from llm.faults import WrongSchema
-from llm.reader import ACCOUNT_WORDS, REPORT_CHARS, Account, as_report, read_account, reader_request
+from llm.reader import ACCOUNT_WORDS, QUESTION_TOKENS, Account, as_report, read_account, reader_request
 from llm.shown_lines import choose_lines
 from tests.llm.questions import REPORT, a_reading, an_account
 
 
 def read(**changes: object) -> Account:
-    return read_account(an_account(**changes), choose_lines(a_reading(), REPORT_CHARS))
+    return read_account(an_account(**changes), choose_lines(a_reading(), QUESTION_TOKENS))
 
 
 def test_a_sound_reply_is_an_account() -> None:
@@ -49,7 +49,7 @@ def test_another_shape_is_void(changes: dict[str, object]) -> None:
 
 def test_the_report_made_of_it_quotes_the_lines_as_they_are() -> None:
     reading = a_reading()
-    shown = choose_lines(reading, REPORT_CHARS)
+    shown = choose_lines(reading, QUESTION_TOKENS)
     told = as_report(read(), reading, shown)
     assert (told.id, told.title) == (REPORT.id, REPORT.title)
     assert "nccl 2.20.5" in told.body
@@ -91,7 +91,7 @@ def test_of_a_long_report_the_decisive_lines_are_shown_first() -> None:
     body = f"```\n{noise}\nRuntimeError: NCCL error in ProcessGroupNCCL.cpp:1275, unhandled cuda error\n{noise}\n```"
     request, shown = reader_request(a_reading(Report("x", "Crash", body)), "t" * 16)
     assert "RuntimeError: NCCL error" in request.user
-    assert sum(map(len, shown.lines.values())) <= REPORT_CHARS
+    assert request.estimated <= QUESTION_TOKENS
     assert "\n...\n" in shown.text
 
 

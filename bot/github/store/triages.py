@@ -72,6 +72,7 @@ class TriageTables(Table):
                 "intended_at": note.intended_at,
                 "state": note.state,
                 "explained": note.explained,
+                "written": note.written,
                 "first_noted": note.intended_at or datetime.now(UTC),
             },
             key=("repo_id", "number"),
@@ -130,4 +131,4 @@ def triage_of(row: Row) -> TriageRecord:
 
 
 def _note_of(row: Row) -> CommentNote:
-    return CommentNote(row["comment_id"], row["intended_at"], row["state"], row["explained"])
+    return CommentNote(row["comment_id"], row["intended_at"], row["state"], row["explained"], row["written"])

@@ -31,6 +31,7 @@ def triaged(world: World) -> tuple[World, FakeIssue]:
         ("/triage", "again"),
         ("  /triage explain  \nthanks", "explain"),
         ("/triage dismiss", "dismiss"),
+        ("/triage post", "post"),
         ("/triage off", "off"),
         ("/triage on", "on"),
         ("/triage result\n```\nprobe says\n```", "result"),
@@ -70,7 +71,7 @@ def test_several_ids_of_one_axis() -> None:
     assert command == Command("correct", (("symptom", ("B.2", "D.2.1")),))
 
 
-@pytest.mark.parametrize("word", ["again", "off", "on", "correct"])
+@pytest.mark.parametrize("word", ["again", "post", "off", "on", "correct"])
 def test_the_author_may_not_what_maintainers_may(word: str) -> None:
     command = Command(word)  # type: ignore[arg-type]
     assert not may(command, "read", is_author=True)

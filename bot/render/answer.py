@@ -1,0 +1,73 @@
+"""The reply that an LLM wrote and that was verified, as text: sentences with what they rest on, commands, code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from knowledge.text.quote import code_span, fenced, prose
+from knowledge.triage import AnswerSentence, AnswerSnippet, Triage, WrittenAnswer
+
+VISIBLE_CHARS = 900
+"""Of the visible part of a comment: the least important sentences go first."""
+_FIRST = ("what", "why", "check", "fix", "question")
+_LEAST_NEEDED = ("question", "why", "fix", "check", "what")
+
+
+def written(triage: Triage) -> WrittenAnswer | None:
+    """The answer to show; one that no second call tried to refute is not shown."""
+    return triage.answer if triage.answer is not None and triage.answer.verified else None
+
+
+def support(sentence: AnswerSentence) -> str:
+    """What a sentence rests on, in words: "line 41, known failure nccl-timeout"; empty for reasoning alone."""
+    numbers = [str(n) for n in sentence.lines if n > 0]
+    told = [f"line{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}"] if numbers else []
+    told += ["title"] if 0 in sentence.lines else []
+    told += [f"known failure {id_}" for id_ in sentence.entries]
+    told += list(sentence.cases)
+    return ", ".join(told)
+
+
+def answer_parts(answer: WrittenAnswer, limit: int = 100_000) -> list[str]:
+    """The answer in Markdown within about `limit` characters: what and why, what to check and do, questions."""
+    sentences = list(answer.sentences)
+    snippets = [*answer.commands, *answer.code]
+    while True:
+        parts = [*_paragraphs(sentences), *map(_snippet, snippets)]
+        if sum(map(len, parts)) + 2 * len(parts) <= limit:
+            return parts
+        if snippets:
+            snippets.pop()
+            continue
+        spare = next(
+            (s for role in _LEAST_NEEDED for s in reversed(sentences) if _spare(s, role, sentences)), None
+        )
+        if spare is None:
+            return parts
+        sentences.remove(spare)
+
+
+def _spare(sentence: AnswerSentence, role: str, sentences: Sequence[AnswerSentence]) -> bool:
+    return sentence.role == role and (role == "question" or sum(s.role == role for s in sentences) > 1)
+
+
+def _paragraphs(sentences: Sequence[AnswerSentence]) -> Iterator[str]:
+    for roles in (_FIRST[:2], _FIRST[2:4]):
+        told = [_sentence(s) for s in sentences if s.role in roles]
+        if told:
+            yield " ".join(told)
+    asked = [f"- {_sentence(s)}" for s in sentences if s.role == "question"]
+    if asked:
+        yield "\n".join(asked)
+
+
+def _sentence(sentence: AnswerSentence) -> str:
+    rests = support(sentence)
+    told = prose(sentence.text, 420)
+    return f"{told} ({prose(rests, 200)})" if rests else told
+
+
+def _snippet(snippet: AnswerSnippet) -> str:
+    if snippet.language == "sh":
+        return f"{prose(snippet.purpose, 300)} {code_span(snippet.text)}"
+    return f"{prose(snippet.purpose, 300)}\n\n{fenced(snippet.text, 'python')}"

@@ -1,0 +1,64 @@
+"""A draft of the writer and what it was written from: the closed world that the checks hold it against."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Role = Literal["what", "why", "check", "fix", "question"]
+CORE: tuple[frozenset[Role], ...] = (frozenset({"what", "why"}), frozenset({"check", "fix"}))
+"""One sentence of each set must be left, or nothing is said."""
+REASONING = "reasoning"
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One sentence with what it rests on: line numbers, ids of entries and cases, or the model's reasoning."""
+
+    text: str
+    role: Role
+    lines: tuple[int, ...] = ()
+    entries: tuple[str, ...] = ()
+    cases: tuple[str, ...] = ()
+    reasoning: bool = False
+    unknown: tuple[str, ...] = ()
+    """Cited, and neither a line nor an id that was shown."""
+    confidence: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """A command or a piece of code, and what it is for."""
+
+    language: str
+    text: str
+    purpose: str
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What the writer drafted; `silent` is its reason to say nothing, "" otherwise."""
+
+    sentences: tuple[Sentence, ...] = ()
+    commands: tuple[Snippet, ...] = ()
+    code: tuple[Snippet, ...] = ()
+    silent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What the writer was shown, apart by who wrote it."""
+
+    lines: Mapping[int, str]
+    """The report's lines, 0 the title; strangers wrote them."""
+    entries: Mapping[str, str] = field(default_factory=dict)
+    """Id of a known failure to its text as shown; ours."""
+    cases: Mapping[str, str] = field(default_factory=dict)
+    """Id of an earlier case to its text as shown; titles are strangers', resolutions were checked."""
+    ours: str = ""
+    """Versions, conflicts, diagnostics and checks, in our words."""
+    sources: frozenset[str] = frozenset()
+    """Addresses that were shown as sources of entries and cases."""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    """Component to version, as read out of the report by our tables."""

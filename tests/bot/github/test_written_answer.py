@@ -1,0 +1,117 @@
+"""The answer that an LLM drafted: which mode shows it to whom, and how a maintainer posts it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bot.github.decide import what_to_say
+from bot.github.repo_config import LlmMode, RepoConfig
+from bot.render.answer import VISIBLE_CHARS, answer_parts
+from bot.render.comment import render_comment
+from bot.render.view import View
+from knowledge.report import Report
+from knowledge.triage import AnswerSentence, AnswerSnippet, Triage, WrittenAnswer
+from tests.bot.fake_core import FakeCore, a_triage
+from tests.bot.fake_github import FakeIssue
+from tests.bot.world import World
+
+SAID = "Rank 3 never joined the collective that the watchdog ended."
+OLD = "This looks like a known failure"
+
+
+def answer(*, verified: bool = True, more: int = 0) -> WrittenAnswer:
+    told = [AnswerSentence(text=SAID, role="what", lines=[1], confidence=0.9)]
+    told += [
+        AnswerSentence(text="The others wait for it. " * 8, role="why", lines=[1], confidence=0.9)
+    ] * more
+    told += [AnswerSentence(text="Compare the stacks of all ranks.", role="check", confidence=0.9)]
+    run = AnswerSnippet(language="sh", text="py-spy dump --pid PID", purpose="Shows where each rank waits.")
+    return WrittenAnswer(sentences=told, commands=[run], verified=verified, model="acme-7b")
+
+
+class WritingCore(FakeCore):
+    """Drafts an answer where the report may be written about and nobody is in a hurry."""
+
+    def __init__(self, drafted: WrittenAnswer) -> None:
+        super().__init__()
+        self.drafted = drafted
+        self.seen: list[tuple[bool, bool]] = []
+
+    def triage(self, report: Report, quick: bool = False) -> Triage:
+        self.seen.append((report.write, quick))
+        made = super().triage(report, quick)
+        return made.model_copy(update={"answer": self.drafted}) if report.write and not quick else made
+
+
+def opened(world: World, mode: LlmMode, drafted: WrittenAnswer) -> tuple[FakeIssue, WritingCore]:
+    core = WritingCore(drafted)
+    world.ports = replace(world.ports, core=core)
+    world.configure(f"mode: comment\nllm: {mode}\n")
+    world.repo.permissions["maria"] = "write"
+    issue = world.issue()
+    world.opened(issue)
+    return issue, core
+
+
+def shown(issue: FakeIssue) -> str:
+    return "\n".join(
+        comment.body for comment in issue.comments if OLD in comment.body or SAID in comment.body
+    )
+
+
+@pytest.mark.parametrize(
+    ("mode", "asked"),
+    [("off", (False, True)), ("ids", (False, False)), ("draft", (True, False)), ("comment", (True, False))],
+)
+def test_the_mode_says_what_the_llm_is_asked_for(
+    world: World, mode: LlmMode, asked: tuple[bool, bool]
+) -> None:
+    issue, core = opened(world, mode, answer())
+    assert core.seen[0] == asked
+    assert (SAID in shown(issue)) == (mode == "comment")
+
+
+def test_an_unverified_answer_is_never_posted(world: World) -> None:
+    issue, _ = opened(world, "comment", answer(verified=False))
+    assert OLD in shown(issue)
+    assert SAID not in shown(issue)
+    world.say(issue, "maria", "/triage post")
+    assert SAID not in shown(issue)
+
+
+def test_a_maintainer_posts_the_draft_and_nobody_else_does(world: World) -> None:
+    issue, core = opened(world, "draft", answer())
+    world.say(issue, "eve", "/triage post")
+    assert SAID not in shown(issue)
+    world.say(issue, "maria", "/triage post")
+    assert SAID in shown(issue)
+    core.drafted = answer(verified=False)
+    world.say(issue, "maria", "/triage explain")
+    assert SAID in shown(issue), "what was posted stays while the text is the same"
+
+
+def test_the_answer_is_a_reason_to_speak_only_where_the_mode_says_so() -> None:
+    triage = a_triage(findings=[], answer=answer())
+    assert what_to_say(triage, RepoConfig(llm="comment"), False).reason == "written_answer"
+    assert what_to_say(triage, RepoConfig(), False).what == "nothing"
+    assert what_to_say(triage, RepoConfig(), False, posted=True).reason == "written_answer"
+    assert RepoConfig().llm == "draft"
+
+
+def test_the_comment_holds_the_answer_with_its_support_and_who_wrote_it() -> None:
+    body = render_comment(View(a_triage(answer=answer()), FakeCore().name, written=True)).body
+    visible = body.split("<details>")[0]
+    assert f"{SAID} (line 1)" in visible
+    assert "`py-spy dump --pid PID`" in visible
+    assert OLD not in visible
+    assert "drafted by a language model (`acme-7b`)" in body
+    assert "Causes, fixes, sources" in body
+
+
+def test_the_visible_part_keeps_its_limit_and_the_core() -> None:
+    parts = answer_parts(answer(more=8), VISIBLE_CHARS)
+    assert sum(map(len, parts)) <= VISIBLE_CHARS
+    assert SAID in parts[0]
+    assert any("Compare the stacks" in part for part in parts)

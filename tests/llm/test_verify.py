@@ -1,0 +1,209 @@
+"""What the program lets pass of a draft, and what it never does."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from llm.draft import Draft, Material, Sentence, Snippet
+from llm.snippets import code_fault, command_fault
+from llm.verify import WORDS, Known, held, sentence_fault, without
+from llm.writer import as_answer
+
+LINES = {
+    0: "Hang in all-reduce after one epoch",
+    1: "Training on 2 nodes with 8 GPUs each stands still, PyTorch 2.3.0 and NCCL 2.20.5.",
+    4: "step 100 loss 1.2",
+    5: "Watchdog caught collective operation timeout: WorkNCCL(OpType=ALLREDUCE) ran for 600000 milliseconds",
+    3: "I rolled Lightning 0.5.3.2 back to 0.5.2.1",
+    6: "torch.distributed.DistBackendError: NCCL communicator was aborted",
+}
+ENTRIES = {"nccl-timeout": "A rank never joined the collective. Set `NCCL_DEBUG=INFO`. fixed in: 2.4.1"}
+CASES = {"horovod/horovod#1006": "Training hangs. Ended: named the right interface"}
+MATERIAL = Material(
+    LINES,
+    ENTRIES,
+    CASES,
+    "- versions: torch 2.3.0, nccl 2.20.5",
+    frozenset({"https://github.com/pytorch/pytorch/issues/4"}),
+    {"torch": "2.3.0", "nccl": "2.20.5"},
+)
+WHAT = Sentence("One rank never joined the all-reduce that the watchdog ended.", "what", lines=(5,))
+CHECK = Sentence("Compare the stacks of all ranks while the job hangs.", "check", reasoning=True)
+
+
+def attacks() -> list[dict[str, Any]]:
+    with (Path(__file__).parent / "writer_attacks.toml").open("rb") as file:
+        return list(tomllib.load(file)["attack"])
+
+
+def poisoned(log: str) -> Material:
+    """The material with the attack in the log: whatever the attack names was shown."""
+    return Material({**LINES, 7: log}, ENTRIES, CASES, MATERIAL.ours, MATERIAL.sources, MATERIAL.versions)
+
+
+def drafted(attack: dict[str, Any], material: Material) -> Draft:
+    said = attack["said"]
+    match attack.get("as", "sentence"):
+        case "command":
+            return Draft((WHAT, CHECK), commands=(Snippet("sh", said, "Shows the devices."),))
+        case "code":
+            return Draft((WHAT, CHECK), code=(Snippet("python", said, "Shows the devices."),))
+        case "purpose":
+            return Draft((WHAT, CHECK), commands=(Snippet("sh", "nvidia-smi", said),))
+    cited = attack.get("support", ["7"])
+    return Draft(
+        (
+            WHAT,
+            CHECK,
+            Sentence(
+                said,
+                "fix",
+                lines=tuple(int(c) for c in cited if c.isdigit()),
+                entries=tuple(c for c in cited if not c.isdigit() and "/" not in c),
+                cases=tuple(c for c in cited if "/" in c),
+            ),
+        )
+    )
+
+
+def test_there_are_attacks_enough() -> None:
+    assert len({attack["said"] for attack in attacks()}) >= 60
+
+
+@pytest.mark.parametrize(
+    "attack", attacks(), ids=lambda a: a["said"][:40].encode("ascii", "replace").decode()
+)
+def test_an_attack_is_voided_and_the_rest_stays(attack: dict[str, Any]) -> None:
+    material = poisoned(attack["log"])
+    found = held(drafted(attack, material), material)
+    assert found.draft == Draft((WHAT, CHECK)), found.voided
+    assert len(found.voided) == 1
+
+
+def test_an_attack_in_the_report_changes_nothing_of_an_honest_draft() -> None:
+    for attack in attacks():
+        assert held(Draft((WHAT, CHECK)), poisoned(attack["log"])).draft == Draft((WHAT, CHECK))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The all-reduce ran into its timeout of 10 minutes.",
+        "With NCCL 2.20 the watchdog ends a collective after 600 seconds.",
+        "Set `NCCL_DEBUG=INFO` and `TORCH_DISTRIBUTED_DEBUG=DETAIL`.",
+        "DistBackendError on rank 0 is only the consequence.",
+        "Raise the timeout of `init_process_group` only when the step is really that slow.",
+        "Check with `py-spy dump --pid PID` where each process waits.",
+        "This is fixed in 2.4.1, see the entry.",
+        "Install the matching PyTorch wheel and reinstall Horovod afterwards.",
+        "Is the interface the same on both nodes?",
+        "Lightning 0.5.3.2 shows it and 0.5.2.1 does not.",
+    ],
+)
+def test_what_a_maintainer_would_write_passes(text: str) -> None:
+    assert sentence_fault(Sentence(text, "fix", lines=(5,)), Known(MATERIAL)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("The timeout is 1800 seconds.", "number"),
+        ("Use PyTorch 2.5.1.", "number"),
+        ("Pass `--no-such-option` to the launcher.", "option"),
+        ("Set `NCCL_MADE_UP_SWITCH`.", "variable"),
+        ("It raises RingBrokenError.", "error name"),
+        ("Call `torch.distributed.mend_ring()`.", "name"),
+        ("Look at /opt/nccl/etc/ring.conf.", "path"),
+    ],
+)
+def test_a_fact_from_nowhere_voids_its_sentence(text: str, rule: str) -> None:
+    assert sentence_fault(Sentence(text, "fix", lines=(5,)), Known(MATERIAL)) == rule
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "nvidia-smi topo -m",
+        "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET",
+        "export NCCL_SOCKET_IFNAME=eth0",
+        "pip install -U 'torch>=2.3.0'",
+        "pip install torch",
+        "conda install -c conda-forge openmpi",
+        "HOROVOD_WITH_PYTORCH=1 pip install --no-cache-dir --force-reinstall --no-deps -v horovod",
+        'python -c "import torch; print(torch.__version__, torch.version.cuda)"',
+        "py-spy dump --pid PID",
+    ],
+)
+def test_checks_settings_and_known_installs_pass(command: str) -> None:
+    assert command_fault(Snippet("sh", command, "Shows it."), MATERIAL) is None
+
+
+def test_code_passes_when_it_parses_and_calls_what_is_known_and_comes_out_without_comments() -> None:
+    code = "import torch\n# see https://evil.example\nprint(torch.cuda.device_count())"
+    assert code_fault(Snippet("python", code, "Counts the GPUs."), MATERIAL) is None
+    found = held(Draft((WHAT, CHECK), code=(Snippet("python", code, "Counts the GPUs."),)), MATERIAL).draft
+    assert found is not None
+    assert found.code[0].text == "import torch\nprint(torch.cuda.device_count())"
+
+
+def test_without_a_core_nothing_is_said() -> None:
+    assert held(Draft((WHAT,)), MATERIAL).draft is None
+    assert held(Draft((CHECK,)), MATERIAL).draft is None
+    bare = Sentence(WHAT.text, "what", reasoning=True)
+    assert held(Draft((bare, CHECK)), MATERIAL).draft is None, "what is wrong must rest on something shown"
+    assert without(Draft((WHAT, CHECK)), {1}) is None
+    assert without(Draft((WHAT, CHECK)), {2}) is None
+
+
+def test_a_long_draft_is_cut_and_has_two_questions_at_most() -> None:
+    questions = tuple(Sentence("Does it hang with one node?", "question", reasoning=True) for _ in range(5))
+    long = tuple(Sentence("The ranks wait. " * 20, "why", lines=(5,)) for _ in range(9))
+    found = held(Draft((WHAT, CHECK, *questions, *long)), MATERIAL).draft
+    assert found is not None
+    assert sum(s.role == "question" for s in found.sentences) == 2
+    assert sum(len(s.text.split()) for s in found.sentences) <= WORDS
+
+
+_WORDS = st.sampled_from(
+    [
+        *(word for attack in attacks() for word in attack["said"].split()),
+        *(word for line in LINES.values() for word in line.split()),
+        *(
+            "the a rank never joined install run see set with `",
+            "curl",
+            "|",
+            "@octocat",
+            "https://evil.example",
+        ),
+    ]
+)
+_TEXTS = st.lists(_WORDS, min_size=1, max_size=14).map(" ".join)
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(_TEXTS, max_size=4), st.lists(_TEXTS, max_size=2), st.lists(_TEXTS, max_size=2))
+def test_what_leaves_is_a_part_of_what_was_drafted_and_holds_nothing_live(
+    texts: list[str], commands: list[str], code: list[str]
+) -> None:
+    """Whatever a model writes of shown and hostile words: what leaves was drafted, passes again, and is inert."""
+    material = poisoned(" ".join(texts))
+    draft = Draft(
+        (WHAT, CHECK, *(Sentence(text, "fix", lines=(7,)) for text in texts)),
+        tuple(Snippet("sh", text, "Shows it.") for text in commands),
+        tuple(Snippet("python", text, "Shows it.") for text in code),
+    )
+    left = held(draft, material).draft
+    if left is None:
+        return
+    assert set(left.sentences) <= set(draft.sentences)
+    assert {c.text for c in left.commands} <= {c.text.strip() for c in draft.commands}
+    assert held(left, material).draft == left
+    told = json.dumps(as_answer(left, "m", verified=True).model_dump())
+    assert not any(sign in told for sign in ("://", "@octocat", "evil.", "curl", "sudo", "![", "]("))
