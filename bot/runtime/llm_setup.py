@@ -82,8 +82,8 @@ def standing(settings: Settings) -> str | None:
     measured = measurement(settings, config)
     silent = why_silent(config, measured)
     if silent or measured is None:
-        return silent or f"{config.model} is asked, weakly weighted: it was not measured (docs/llm.md)"
-    return f"{config.model} is asked; measured: {measured.why}"
+        return silent or f"{config.model} is used with a low weight: it was not measured (docs/llm.md)"
+    return f"{config.model} is used; measured: {measured.why}"
 
 
 def llm_config(settings: Settings) -> LlmConfig | None:

@@ -57,7 +57,7 @@ def test_what_is_neither_payload_nor_issue_is_refused(payload: dict[str, Any]) -
 
 
 def test_left_alone() -> None:
-    assert simulate(opened(locked=True), CORE).reason == "left alone: locked"
+    assert simulate(opened(locked=True), CORE).reason == "ignored: locked"
 
 
 def test_silent_where_no_known_failure_matches() -> None:
