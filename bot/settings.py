@@ -140,8 +140,7 @@ class Settings(BaseSettings):
     )
     llm_use: Literal["measured", "always"] = Field(
         default="measured",
-        description="measured: skip the LLM if `bot eval --fit-fusion` showed no gain; "
-        "always: use it anyway",
+        description="measured: skip the LLM if `bot eval --fit-fusion` showed no gain; always: use it anyway",
     )
     llm_answers_as: str | None = Field(
         default=None, description="model name in replies, if it differs from DISTRIAGE_LLM_MODEL"

@@ -61,10 +61,12 @@ def eval_command(
         Path | None, typer.Option(help="Folder for the HTML report and all predictions.")
     ] = None,
     compare: Annotated[
-        tuple[Path, Path] | None, typer.Option(help="Compare two prediction files: paired bootstrap and McNemar.")
+        tuple[Path, Path] | None,
+        typer.Option(help="Compare two prediction files: paired bootstrap and McNemar."),
     ] = None,
     gate: Annotated[
-        Path | None, typer.Option(help="A saved baseline; exit with code 1 if this run is significantly worse.")
+        Path | None,
+        typer.Option(help="A saved baseline; exit with code 1 if this run is significantly worse."),
     ] = None,
     save_baseline: Annotated[
         Path | None, typer.Option(help="Save this run as a baseline for --gate.")
@@ -74,9 +76,7 @@ def eval_command(
     ] = False,
     fit_fusion: Annotated[
         bool,
-        typer.Option(
-            "--fit-fusion", help="Fit the LLM's weights, decide whether to use it, and save both."
-        ),
+        typer.Option("--fit-fusion", help="Fit the LLM's weights, decide whether to use it, and save both."),
     ] = False,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Ignore the reply cache, so cost and latency cover every call.")
@@ -95,13 +95,9 @@ def eval_command(
         eval_output.compare_files(*compare)
         return
     if (cross_validate or skip_known) and not data:
-        raise UserError(
-            "--cross-validate and --skip-known require --data.", "Add --data FILE.jsonl."
-        )
+        raise UserError("--cross-validate and --skip-known require --data.", "Add --data FILE.jsonl.")
     if data and not cross_validate and splits != "cv":
-        raise UserError(
-            "Held-out records cannot be split.", "Add --cross-validate, or omit --splits."
-        )
+        raise UserError("Held-out records cannot be split.", "Add --cross-validate, or omit --splits.")
     stored = eval_output.prepare(report, gate)
     names = checked((ALL if table and systems == "distriage" else systems).split(","))
     held_out = bool(data) and not cross_validate
@@ -150,5 +146,5 @@ def _run(
         knowledge = load_knowledge(settings.model_dir, settings.data_dir / "cache", encoder=session.encoder)
         found = score_findings(reports, knowledge, lambda n: tick("matching known failures", n))
     if plan.skipped:
-        print(f"Left out, since they were learned from: {plan.skipped} records.", file=sys.stderr)
+        print(f"Skipped {plan.skipped} records that are in the training data.", file=sys.stderr)
     return runs, systems, found

@@ -47,7 +47,9 @@ def prepare(report: Path | None, gate: Path | None) -> Baseline | None:
         try:
             report.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise UserError(f"{report} cannot be created: {error.strerror}.", "Choose another folder.") from error
+            raise UserError(
+                f"{report} cannot be created: {error.strerror}.", "Choose another folder."
+            ) from error
     return read_baseline(gate) if gate else None
 
 

@@ -25,7 +25,9 @@ def fetch_study1_command(
     commit: Annotated[
         str | None, typer.Option(help="Use this commit of the package instead of the pinned one.")
     ] = None,
-    repository: Annotated[str | None, typer.Option(help="Another GitHub repository with a copy of the package.")] = None,
+    repository: Annotated[
+        str | None, typer.Option(help="Another GitHub repository with a copy of the package.")
+    ] = None,
     api: Annotated[
         str, typer.Option(help="Root of the REST API; for GitHub Enterprise https://HOST/api/v3.")
     ] = "https://api.github.com",

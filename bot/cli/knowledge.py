@@ -61,7 +61,9 @@ def stats() -> None:
 
 @corpus_app.command()
 def check(
-    files: Annotated[list[Path] | None, typer.Argument(help="Your own .jsonl files to check as well.")] = None,
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="Your own .jsonl files to check as well.")
+    ] = None,
 ) -> None:
     """Check every case against the schema and the taxonomy; exit with code 2 if one breaks a rule."""
     from knowledge.cases import check_cases, load_cases

@@ -91,7 +91,8 @@ def db_upgrade() -> None:
 @deliveries_app.command("list")
 def deliveries_list(
     state: Annotated[
-        Literal["queued", "done", "superseded", "dead"] | None, typer.Option(help="Only deliveries in this state.")
+        Literal["queued", "done", "superseded", "dead"] | None,
+        typer.Option(help="Only deliveries in this state."),
     ] = None,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many to list, newest first.")] = 50,
 ) -> None:
@@ -147,8 +148,8 @@ def admin_link(
     settings = load_settings()
     if "public_url" not in settings.model_fields_set:
         typer.echo(
-            f"DISTRIAGE_PUBLIC_URL is not set: {settings.public_url} is assumed. Where the service listens elsewhere,"
-            " set it, or put the address right by hand.",
+            f"DISTRIAGE_PUBLIC_URL is not set; assuming {settings.public_url}. If the service has another address,"
+            " set the variable or correct the link by hand.",
             err=True,
         )
     typer.echo(SignIn.of(settings).link(settings.public_url, hours * 3600, installation))

@@ -72,7 +72,8 @@ def triage_command(
     batches = [] if together else [path for path in reports if is_batch(path)]
     if batches and (len(reports) > 1 or format in ("terminal", "markdown") or out_script or result):
         raise UserError(
-            "A .jsonl batch must be the only input and always prints JSON.", "Use: bot triage --format json BATCH.jsonl"
+            "A .jsonl batch must be the only input and always prints JSON.",
+            "Use: bot triage --format json BATCH.jsonl",
         )
     if out_script and len(reports) > 1 and not together:
         raise UserError("--out-script works with one report only.", "Triage the reports one at a time.")
@@ -190,7 +191,8 @@ def _batch(path: str, top: int, out: Path | None) -> None:
                 sink.write(triage_of(record, None).model_dump_json() + "\n")
     if bad:
         raise UserError(
-            f"{bad} lines of {printable(path)} are not valid records.", 'An {"id", "error"} object was written for each.'
+            f"{bad} lines of {printable(path)} are not valid records.",
+            'An {"id", "error"} object was written for each.',
         )
 
 

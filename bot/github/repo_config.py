@@ -101,7 +101,9 @@ class RepoConfig(_Part):
     )
     create_labels: bool = Field(default=False, description="create mapped labels that do not exist")
     ignore: Ignore = Ignore()
-    min_length: int = Field(default=40, ge=0, le=10_000, description="minimum length of title plus body, in characters")
+    min_length: int = Field(
+        default=40, ge=0, le=10_000, description="minimum length of title plus body, in characters"
+    )
     sections: list[Section] = ["evidence", "fixes", "cases", "missing", "script"]
     noise: NoiseBudget = NoiseBudget()
     report_errors_to: int | None = Field(

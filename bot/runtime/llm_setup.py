@@ -69,8 +69,8 @@ def why_silent(config: LlmConfig, measured: Measured | None) -> str | None:
     if config.use == "always" or measured is None or measured.use:
         return None
     return (
-        f"{config.model} is configured and not asked, by its measurement: {measured.why} "
-        "DISTRIAGE_LLM_USE=always asks it all the same."
+        f"{config.model} is configured but disabled, based on its measurement: {measured.why} "
+        "DISTRIAGE_LLM_USE=always overrides this."
     )
 
 

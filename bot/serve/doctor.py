@@ -23,7 +23,10 @@ def examine() -> list[Checked]:
     findings = [Checked("ok", "settings", "read")]
     findings += [
         Checked(
-            "missing", "settings", f"{name} is not a setting and has no effect", "docs/operating.md lists all settings."
+            "missing",
+            "settings",
+            f"{name} is not a setting and has no effect",
+            "docs/operating.md lists all settings.",
         )
         for name in unknown_variables()
     ]
@@ -57,7 +60,9 @@ def _database(settings: Settings) -> Iterator[Checked]:
     with database_url(settings) as url:
         behind = pending(url)
     if behind:
-        yield Checked("missing", "database", f"{kind} answers, but its schema is out of date", "Run `bot db upgrade`.")
+        yield Checked(
+            "missing", "database", f"{kind} answers, but its schema is out of date", "Run `bot db upgrade`."
+        )
     else:
         yield Checked("ok", "database", f"{kind} answers; its schema is up to date")
 
@@ -76,7 +81,12 @@ def _github(settings: Settings) -> Iterator[Checked]:
         yield Checked("ok", "github", "not set up; only Slack is")
         return
     for name in missing:
-        yield Checked("missing", "github", f"{name} is not set", "Until it is set, nothing is written (shadow mode). See docs/operating.md.")
+        yield Checked(
+            "missing",
+            "github",
+            f"{name} is not set",
+            "Until it is set, nothing is written (shadow mode). See docs/operating.md.",
+        )
     settings.read_private_key()
     if not settings.missing_github_app:
         yield from _github_answers(settings)

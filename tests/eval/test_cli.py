@@ -45,7 +45,7 @@ def test_predictions_read_back_as_written(tmp_path: Path) -> None:
 
 def test_what_is_no_file_of_predictions_is_told(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text("[]")
-    with pytest.raises(DataError, match="holds no predictions"):
+    with pytest.raises(DataError, match="does not contain predictions"):
         read_predictions(tmp_path / "x.json")
     with pytest.raises(DataError, match="cannot be read"):
         read_predictions(tmp_path / "none.json")

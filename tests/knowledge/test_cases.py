@@ -103,7 +103,7 @@ def test_a_line_that_is_no_json_is_told(tmp_path: Path) -> None:
 def test_an_id_that_stands_twice_is_told_with_both_places(tmp_path: Path) -> None:
     one, two = write(tmp_path / "a.jsonl", record()), write(tmp_path / "b.jsonl", record())
     assert [str(p) for p in read_cases([one, two]).problems] == [
-        "b.jsonl:1: o/r#1 stands already at a.jsonl:1"
+        "b.jsonl:1: o/r#1 already appears at a.jsonl:1"
     ]
 
 

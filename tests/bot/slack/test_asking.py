@@ -284,7 +284,7 @@ def test_an_uploaded_snippet_of_a_message_is_read_and_a_missing_scope_is_named(
             )
             await b.settled()
             assert "hangs" in shown(fake.to("U1")[-1])
-            assert "the app lacks the scope files:read" in shown(fake.to("U1")[-1])
+            assert "the app is missing the scope files:read" in shown(fake.to("U1")[-1])
 
     asyncio.run(go())
 
@@ -324,7 +324,7 @@ def test_a_picture_is_not_read_and_said_so(opened: OpenService, fake: FakeSlack)
             fake.add_file("F0PNG", b"\x89PNG\r\n\x1a\n\0\0\0")
             await b.command("https://acme.slack.com/files/U1/F0PNG/hang.png")
             await b.settled()
-            assert fake.to("U1")[-1]["text"].endswith("File 1 was not read: it is no text.")
+            assert fake.to("U1")[-1]["text"].endswith("File 1 was not read: it is not text.")
 
     asyncio.run(go())
 
@@ -339,7 +339,10 @@ def test_a_link_without_the_scope_for_files_says_what_is_missing(
             await b.command("https://acme.slack.com/files/U1/F0OWN/run.log")
             await b.settled()
             told = fake.to("U1")[-1]["text"]
-            assert told == f"{words.NOTHING_TO_READ} File 1 was not read: the app lacks the scope files:read."
+            assert (
+                told
+                == f"{words.NOTHING_TO_READ} File 1 was not read: the app is missing the scope files:read."
+            )
 
     asyncio.run(go())
 

@@ -71,7 +71,7 @@ def test_tokens_that_do_not_work_are_told_apart(fake: FakeSlack) -> None:
         "Slack refuses the token: invalid_auth"
     ]
     fake.tokens.add("xoxp-person")
-    assert "is no bot token" in told(examined(fake, slack_bot_token=SecretStr("xoxp-person")), "broken")[0]
+    assert "is not a bot token" in told(examined(fake, slack_bot_token=SecretStr("xoxp-person")), "broken")[0]
     short = fake.grant("first")["access_token"]
     assert (
         "expires within twelve hours" in told(examined(fake, slack_bot_token=SecretStr(short)), "broken")[0]
