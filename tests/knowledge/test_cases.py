@@ -129,7 +129,7 @@ def test_a_users_record_with_the_id_of_a_shipped_case_is_refused(tmp_path: Path)
 def test_a_users_file_with_unknown_ids_is_refused_with_a_count(tmp_path: Path) -> None:
     bad = {"type": "fault", "stage": ["E"]}
     path = write(tmp_path / "mine.jsonl", record(id="a", labels=bad), record(id="b", labels=bad))
-    with pytest.raises(DataError, match=r"mine\.jsonl:1: .*'E' is no stage.*and 1 more"):
+    with pytest.raises(DataError, match=r"mine\.jsonl:1: .*'E' is not a valid stage.*and 1 more"):
         load_cases(path)
 
 
