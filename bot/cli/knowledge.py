@@ -76,7 +76,8 @@ def check(
     if problems:
         raise DataError(f"{len(problems)} problems.", "Fix the lines listed above.")
     print(
-        f"{len(load_cases())} cases, {len(load_signatures())} signatures, {len(load_facts())} version facts, no problems"
+        f"{len(load_cases())} cases, {len(load_signatures())} signatures, {len(load_facts())} version facts: "
+        "no problems."
     )
 
 

@@ -170,7 +170,7 @@ def say_now(to: Open, ports: SlackPorts, text: str) -> None:
     try:
         Sender(ports, "now").by_reply(to.reply, text)
     except (SlackError, TryLater, psycopg.Error) as error:
-        log.warning("person not told", error=type(error).__name__)
+        log.warning("person not notified", error=type(error).__name__)
 
 
 def _open(opened: Open, ports: SlackPorts) -> str | None:

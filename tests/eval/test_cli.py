@@ -54,12 +54,12 @@ def test_what_is_no_file_of_predictions_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["--cross-validate"], "are about --data"),
-        (["--skip-known"], "are about --data"),
-        (["--data", "x.jsonl", "--splits", "time"], "have no splits"),
+        (["--cross-validate"], "require --data"),
+        (["--skip-known"], "require --data"),
+        (["--data", "x.jsonl", "--splits", "time"], "cannot be split"),
         (["--systems", "distriage,oracle"], "No such system: oracle"),
         (["--gate", "no such file"], "cannot be read"),
-        (["--report", "/dev/null/out"], "cannot be made"),
+        (["--report", "/dev/null/out"], "cannot be created"),
     ],
 )
 def test_options_that_do_not_go_together_are_told(app: typer.Typer, arguments: list[str], why: str) -> None:

@@ -67,9 +67,9 @@ def test_stats_count_each_label_in_the_order_of_the_taxonomy() -> None:
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"labels": {"type": "fault", "symptom": ["D.9"], "stage": ["D"]}}, "'D.9' is no symptom"),
-        ({"labels": {"type": "bug"}}, "'bug' is no type"),
-        ({"labels": {"type": "howto", "topic": "cooking"}}, "'cooking' is no topic"),
+        ({"labels": {"type": "fault", "symptom": ["D.9"], "stage": ["D"]}}, "'D.9' is not a valid symptom"),
+        ({"labels": {"type": "bug"}}, "'bug' is not a valid type"),
+        ({"labels": {"type": "howto", "topic": "cooking"}}, "'cooking' is not a valid topic"),
         ({"labels": {"type": "fault", "symptom": ["D.1.6"], "stage": ["B"]}}, "D.1.6 belongs to a stage"),
         ({"labels": {"type": "howto", "fix": ["network"]}}, "a howto has none"),
         ({"labels": {"type": "fault", "topic": "model"}}, "labels.topic: a fault has none"),
