@@ -29,19 +29,19 @@ class Settings(BaseSettings):
 
     data_dir: Path = Field(
         default_factory=lambda: user_data_path("distriage", appauthor=False, use_site_for_root=True),
-        description="folder of everything kept on disk: embedded PostgreSQL, caches, generated secrets",
+        description="folder for everything stored on disk: embedded PostgreSQL, caches, generated secrets",
     )
     database_url: SecretStr | None = Field(
         default=None,
-        description="postgresql:// URL of the server that all workers share; unset = embedded PostgreSQL in "
+        description="postgresql:// URL of the server shared by all workers; unset = embedded PostgreSQL in "
         "the data folder (one machine)",
     )
     model_dir: Path | None = Field(
         default=None,
-        description="folder of the files of all-MiniLM-L6-v2; unset = the installed model package",
+        description="folder with the all-MiniLM-L6-v2 files; unset = the installed model package",
     )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
-        default="INFO", description="least severe level that is logged"
+        default="INFO", description="minimum log level"
     )
     admin_secret: SecretStr | None = Field(
         default=None,
@@ -49,36 +49,36 @@ class Settings(BaseSettings):
     )
     public_url: str = Field(
         default="http://127.0.0.1:8000",
-        description="address under which people reach the service; printed in admin links",
+        description="public URL of the service; used in admin links",
     )
     worker_concurrency: int = Field(
-        default=4, ge=1, le=64, description="jobs that one worker process runs side by side"
+        default=4, ge=1, le=64, description="jobs that one worker runs concurrently"
     )
 
     triage_processes: int = Field(
         default=1,
         ge=1,
         le=16,
-        description="processes of one worker that triage (about 200 MB and 20 triages a second each)",
+        description="triage processes per worker (about 200 MB and 20 triages a second each)",
     )
     edit_delay: float = Field(
         default=3.0,
         ge=0,
         le=60,
-        description="seconds an edited issue waits for the next edit, so that a burst is one triage",
+        description="seconds to wait after an edit, so that a burst of edits is one triage",
     )
 
     github_webhook_secret: SecretStr | None = Field(
         default=None,
-        description="webhook secret of the GitHub App; several, comma-separated, while rotating; unset = "
+        description="webhook secret of the GitHub App (comma-separated list while rotating); unset = "
         "every delivery is refused",
     )
     github_app_id: int | None = Field(default=None, gt=0, description="numeric id of the GitHub App")
     github_private_key: SecretStr | None = Field(
-        default=None, description="private key of the GitHub App as PEM text (\\n may stand for a line break)"
+        default=None, description="private key of the GitHub App as PEM text (\\n is read as a line break)"
     )
     github_private_key_file: Path | None = Field(
-        default=None, description="file with the private key of the GitHub App, instead of the text"
+        default=None, description="file with the GitHub App's private key, as an alternative to the text"
     )
     github_api_url: str = Field(
         default="https://api.github.com",
@@ -95,15 +95,15 @@ class Settings(BaseSettings):
         default=None, description="client id of a Slack app that several workspaces install (OAuth)"
     )
     slack_client_secret: SecretStr | None = Field(
-        default=None, description="client secret that belongs to the Slack client id"
+        default=None, description="client secret for the Slack client id"
     )
     slack_token_key: SecretStr | None = Field(
         default=None,
-        description="key that encrypts workspace tokens in the database (32 characters or more; several, "
+        description="key that encrypts workspace tokens in the database (32+ characters; a list, "
         "comma-separated, while rotating); unset = generated once in the data folder",
     )
     slack_rate_limit: int = Field(
-        default=20, ge=1, le=1000, description="triages that one Slack workspace may ask for in a minute"
+        default=20, ge=1, le=1000, description="triage requests allowed per Slack workspace and minute"
     )
     slack_api_url: str = Field(
         default="https://slack.com/api/",
@@ -118,17 +118,17 @@ class Settings(BaseSettings):
     )
     llm_model: str | None = Field(default=None, description="name of the model at the LLM endpoint")
     llm_timeout: float = Field(
-        default=15.0, gt=0, le=20, description="seconds one triage waits for the LLM at most"
+        default=15.0, gt=0, le=20, description="maximum seconds that one triage waits for the LLM"
     )
     llm_daily_budget: float | None = Field(
         default=None,
         ge=0,
-        description="US dollars a day; when they are spent the local answer goes out; unset = no limit",
+        description="US dollars a day; once spent, answers are local only; unset = no limit",
     )
     llm_repository_daily_budget: float | None = Field(
-        default=None, ge=0, description="the same for each repository; unset = no limit of its own"
+        default=None, ge=0, description="the same per repository; unset = no separate limit"
     )
-    llm_concurrency: int = Field(default=2, ge=1, le=64, description="LLM calls side by side in one process")
+    llm_concurrency: int = Field(default=2, ge=1, le=64, description="concurrent LLM calls per process")
     llm_price_input: float = Field(default=0.0, ge=0, description="US dollars per million input tokens")
     llm_price_output: float = Field(default=0.0, ge=0, description="US dollars per million output tokens")
     llm_duties: Literal[
@@ -145,18 +145,17 @@ class Settings(BaseSettings):
     )
     llm_reason: Literal["ids-only", "plain"] = Field(
         default="ids-only",
-        description="ids-only shows no word of the LLM; plain shows its reason where it passes the gate",
+        description="ids-only shows none of the LLM's text; plain shows its reason if the gate accepts it",
     )
     llm_use: Literal["measured", "always"] = Field(
         default="measured",
-        description="measured: the LLM is not asked where `bot eval --fit-fusion` showed no gain of it; "
-        "always: it is asked all the same",
+        description="measured: skip the LLM if `bot eval --fit-fusion` showed no gain; always: use it anyway",
     )
     llm_answers_as: str | None = Field(
-        default=None, description="model name that replies carry, where it is not DISTRIAGE_LLM_MODEL"
+        default=None, description="model name in replies, if it differs from DISTRIAGE_LLM_MODEL"
     )
     llm_max_output: int = Field(
-        default=2000, ge=200, le=32_000, description="tokens that one LLM reply may have, reasoning included"
+        default=2000, ge=200, le=32_000, description="maximum tokens per LLM reply, reasoning included"
     )
 
     @model_validator(mode="after")
@@ -268,4 +267,4 @@ def load_settings() -> Settings:
             message, _, remedy = problem.partition(". ")
             raise SettingsError(f"{message}.", remedy) from None
         name = PREFIX + str(first["loc"][0]).upper()
-        raise SettingsError(f"{name}: {first['msg']}.", "docs/operating.md says what it may be.") from None
+        raise SettingsError(f"{name}: {first['msg']}.", "See docs/operating.md for valid values.") from None

@@ -43,7 +43,7 @@ class Adapter:
         except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile, zlib.error) as error:
             raise ModelError(
                 f"The encoder's adapter {file} cannot be read ({type(error).__name__}).",
-                "Restore the file, or make it anew with: make tune",
+                "Restore the file, or rebuild it with: make tune",
             ) from error
 
     def difference(self, name: str) -> Floats:
@@ -58,6 +58,6 @@ class Adapter:
         """
         missing = [name for name in self.parts if f"{name}.weight" not in weights]
         if missing:
-            raise ModelError(f"The model has no layer {missing[0]}.", "Make the adapter anew with: make tune")
+            raise ModelError(f"The model has no layer {missing[0]}.", "Rebuild the adapter with: make tune")
         adapted = {f"{name}.weight": weights[f"{name}.weight"] + self.difference(name) for name in self.parts}
         return {**weights, **adapted}

@@ -33,7 +33,7 @@ def converted(model: ModelFiles, cache_dir: Path) -> Path:
         except OSError as error:
             raise ModelError(
                 f"The embedding model cannot be converted into {cache_dir} ({error.strerror or error}).",
-                "Give it 100 MB in a folder that can be written.",
+                "It needs 100 MB in a writable folder.",
             ) from error
     return folder / _GRAPH
 

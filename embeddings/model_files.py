@@ -69,7 +69,7 @@ class ModelFiles:
             if not (files.folder / name).is_file():
                 raise ModelError(
                     f"The model folder {files.folder} has no {name}.",
-                    "Point to a folder in the layout of sentence-transformers, with safetensors weights.",
+                    "Use a sentence-transformers model folder with safetensors weights.",
                 )
         if folder is None:
             pinned = (SHIPPED_SHA256, SHIPPED_TOKENIZER_SHA256)
@@ -120,7 +120,7 @@ class ModelFiles:
                 pooling=self._pooling(),
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise self._unsupported(f"config.json lacks {error}") from error
+            raise self._unsupported(f"config.json has no {error}") from error
 
     def read_weights(self) -> dict[str, Floats]:
         """Read all tensors as float32 by name, adapted, without the prefix that some exports put before them."""

@@ -38,7 +38,7 @@ class SentenceTransformerEncoder:
         except (OSError, ValueError, KeyError) as error:
             raise ModelError(
                 f"sentence-transformers cannot open {files.folder} ({error}).",
-                "Point to a folder that it wrote.",
+                "Use a folder that it wrote.",
             ) from error
         self._model.max_seq_length = min(max_tokens, self._model.max_seq_length or max_tokens)
         if files.adapter is not None:

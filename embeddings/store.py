@@ -97,7 +97,7 @@ def _load(folder: Path, encoder: Encoder) -> tuple[Manifest, VectorIndex]:
         manifest = Manifest.model_validate_json((folder / _MANIFEST).read_bytes())
         data = (folder / manifest.index_file).read_bytes()
     except FileNotFoundError as error:
-        raise ModelError(f"There is no index in {folder}.", _REMEDY) from error
+        raise ModelError(f"No index found in {folder}.", _REMEDY) from error
     except (OSError, ValidationError) as error:
         raise ModelError(f"The index in {folder} cannot be read.", _REMEDY) from error
     for what, found, wanted in (

@@ -126,5 +126,5 @@ BASELINES: Mapping[str, Callable[[Callable[[], Encoder]], Baseline]] = {
 def baseline(name: str, plain: Callable[[], Encoder]) -> Baseline:
     """A baseline by its name; `plain` opens the encoder as it was published. UserError when there is none of it."""
     if name not in BASELINES:
-        raise UserError(f"There is no system {name!r}.", f"Use some of: distriage, {', '.join(BASELINES)}.")
+        raise UserError(f"Unknown system {name!r}.", f"Choose from: distriage, {', '.join(BASELINES)}.")
     return BASELINES[name](plain)

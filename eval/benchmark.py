@@ -64,7 +64,7 @@ def given_benchmark(
     """Given files are scored; what ships may be learned from. DataError when a file does not fit."""
     given = [pair for file in files for pair in _given(file)]
     if not given:
-        raise DataError("The given files hold no record.", "Give files of labelled records, one a line.")
+        raise DataError("The files contain no records.", "Use files of labelled records, one per line.")
     return _assemble(shipped_records(), given, encoder, progress, score_shipped=False)
 
 
@@ -89,7 +89,7 @@ def _check(record: TrainingRecord, file: Path) -> None:
         unknown = [id for id in labels_of(record.labels, axis) if id not in ids]
         if unknown:
             raise DataError(
-                f"{file}: {record.report.id}: {unknown[0]!r} is no {axis} of the taxonomy.",
+                f"{file}: {record.report.id}: {unknown[0]!r} is not a valid {axis} id.",
                 "`bot taxonomy` lists all ids.",
             )
 

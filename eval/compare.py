@@ -83,7 +83,7 @@ def compare(a: Predictions, b: Predictions) -> list[Difference]:
         if axis in ("symptom", "cause", "fix"):
             out.append(difference(axis, "top3", one.hit3[rows_a], other.hit3[rows_b], groups))
     if not out:
-        raise UserError("The two files have no scored case in common.", "Compare runs on the same data.")
+        raise UserError("The two files share no scored cases.", "Compare runs on the same data.")
     return out
 
 

@@ -76,7 +76,9 @@ class PoliteGitHub:
             return reply
         value = reply.json()
         if not isinstance(value, dict):
-            raise FetchError(f"GitHub's reply about {repository}#{number} is no issue.", "Try again later.")
+            raise FetchError(
+                f"GitHub's reply about {repository}#{number} is not an issue.", "Try again later."
+            )
         return value
 
     def _get(self, path: str, query: dict[str, str], accept: str) -> httpx2.Response | Gone:
@@ -100,8 +102,8 @@ class PoliteGitHub:
             pause = self._pause(reply, attempt, backoff)
             if pause is None:
                 raise FetchError(
-                    f"GitHub answers {reply.status_code} to {path}.",
-                    "Give a token that may read public repositories (--token or GITHUB_TOKEN).",
+                    f"GitHub returned {reply.status_code} to {path}.",
+                    "Use a token that can read public repositories (--token or GITHUB_TOKEN).",
                 )
             backoff *= 2
             if pause > 5:
@@ -168,12 +170,12 @@ def fetch_sheets(package: Package, github: PoliteGitHub, out: Path) -> None:
         if isinstance(content, Gone):
             raise FetchError(
                 f"{package.repository} has no {path} at {package.commit[:12]} (HTTP {content.status}).",
-                "Name another commit with --commit; the checksums still apply.",
+                "Use another commit with --commit; the checksums still apply.",
             )
         if _sha256(content) != wanted:
             raise FetchError(
-                f"{name} at {package.commit[:12]} has another checksum than the one pinned.",
-                "Name the commit that holds the published sheets with --commit.",
+                f"{name} at {package.commit[:12]} does not match the pinned checksum.",
+                "Pass the commit of the published sheets with --commit.",
             )
         _write(target, content)
 

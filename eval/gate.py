@@ -48,7 +48,7 @@ def baseline_of(predictions: Predictions) -> Baseline:
 
 def read_baseline(file: Path) -> Baseline:
     """A stored baseline. DataError when the file is none."""
-    return read_stored(Baseline, file, "is no baseline", "bot eval --save-baseline FILE")
+    return read_stored(Baseline, file, "is not a baseline", "bot eval --save-baseline FILE")
 
 
 def write_baseline(baseline: Baseline, file: Path) -> None:

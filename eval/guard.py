@@ -59,7 +59,9 @@ def _without(benchmark: Benchmark, ids: set[str]) -> Benchmark:
     left = tuple(_unscored(case) if _known(case, ids) else case for case in benchmark.cases)
     left = tuple(case for case in left if case.scored or not _given(case))
     if not any(case.scored for case in left):
-        raise UserError("Every given record is known.", "Give records that distriage has not learned from.")
+        raise UserError(
+            "Every record is in the training data.", "Use records that distriage was not trained on."
+        )
     return Benchmark(left, benchmark.types_only)
 
 

@@ -48,10 +48,10 @@ def store(data_dir: Path, config: LlmConfig, rows: Sequence[FitRow], decided: Wo
     if decided.use is None:
         raise UserError(
             f"Nothing was fitted. {decided.why}",
-            "Give more labelled records, or mend what made it fall back.",
+            "Add labelled records, or fix what made the LLM fail.",
         )
     provenance = {
-        "how": "fitted on out-of-fold judgements; figures told come from nested folds",
+        "how": "fitted on out-of-fold judgements; reported figures come from nested folds",
         "model": config.model,
         "duties": list(config.duties),
         "cases": len(rows),
@@ -116,7 +116,7 @@ class Patience:
             if not self._ever or self._vain > WAITS:
                 raise UserError(
                     f"{self._config.model} at {self._config.base_url} gives no answer: {self._last}.",
-                    "docs/llm.md says what the word means. Nothing was measured.",
+                    "docs/llm.md explains the word. Nothing was measured.",
                 )
             while self._breaker.is_open(self._clock.monotonic()):
                 self._clock.sleep(_STEP)

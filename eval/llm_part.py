@@ -54,7 +54,7 @@ class LlmPart:
             if usage.cached:
                 said.append(
                     f"{name}: {usage.cached} of {usage.reports} answers came from the cache; tokens, $ per report and "
-                    f"seconds are those of the {usage.fresh} asked about anew."
+                    f"seconds are those of the {usage.fresh} asked about in this run."
                 )
             if usage.faults:
                 told = ", ".join(f"{reason} {count}" for reason, count in usage.faults.items())
@@ -100,7 +100,7 @@ def llm_markdown(part: LlmPart) -> str:
     """The part as text behind the other tables."""
     out = ["What the LLM took, and what it made up:", " ".join(part.notes()), table(HEADINGS, part.rows())]
     for name, found in part.against.items():
-        out.append(f"{name} beside distriage, on the cases that both answered:")
+        out.append(f"{name} compared with distriage, on the cases that both answered:")
         out.append(differences(found, ALONE, name).strip())
     if part.worth is not None:
         out.append(verdict_of(part.worth))

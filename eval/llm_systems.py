@@ -124,7 +124,7 @@ def open_llm_systems(
     """
     if access is None:
         raise UserError(
-            "No LLM is configured.", "Set DISTRIAGE_LLM_BASE_URL and DISTRIAGE_LLM_MODEL, or leave llm away."
+            "No LLM is configured.", "Set DISTRIAGE_LLM_BASE_URL and DISTRIAGE_LLM_MODEL, or leave out llm."
         )
     config, measured = access.config, access.measured
     weights = UNFITTED

@@ -27,7 +27,7 @@ def checked(names: Sequence[str]) -> list[str]:
     unknown = [name for name in wanted if name not in NAMES]
     if unknown or not wanted:
         raise UserError(
-            f"No such system: {', '.join(unknown) or '(none)'}.", f"Use some of: {', '.join(NAMES)}."
+            f"No such system: {', '.join(unknown) or '(none)'}.", f"Choose from: {', '.join(NAMES)}."
         )
     return wanted
 
@@ -40,11 +40,11 @@ def checked_llm(names: Sequence[str], *, fit_fusion: bool, fresh: bool, held_out
             f"Use: --systems distriage,{TOGETHER} --fit-fusion",
         )
     if fit_fusion and held_out:
-        raise UserError(
-            "--fit-fusion needs folds; records held out as a whole have none.", "Add --cross-validate."
-        )
+        raise UserError("--fit-fusion needs folds; held-out records have none.", "Add --cross-validate.")
     if fresh and not set(names) & set(LLM):
-        raise UserError("--fresh is about an LLM's answers.", f"Use: --systems distriage,{TOGETHER} --fresh")
+        raise UserError(
+            "--fresh requires a system with an LLM.", f"Use: --systems distriage,{TOGETHER} --fresh"
+        )
 
 
 @contextmanager

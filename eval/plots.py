@@ -149,7 +149,7 @@ def class_bars(axis: AxisSummary, human: Mapping[str, float], name: Callable[[st
     ]
     return element(
         "svg",
-        element("title", f"F1 of each class of {axis.axis}, beside people's agreement"),
+        element("title", f"F1 of each class of {axis.axis}, with human agreement"),
         *rows,
         viewBox=f"0 0 {width:.0f} {height:.0f}",
         class_="bars",

@@ -87,7 +87,7 @@ def write_predictions(predictions: Predictions, file: Path) -> None:
 
 def read_predictions(file: Path) -> Predictions:
     """Read back what `write_predictions` wrote. DataError when the file is something else."""
-    return read_stored(Predictions, file, "holds no predictions", "bot eval --report DIR")
+    return read_stored(Predictions, file, "does not contain predictions", "bot eval --report DIR")
 
 
 def file_names(systems: Mapping[str, Predictions]) -> dict[str, str]:
@@ -106,5 +106,5 @@ def read_stored(kind: type[Model], file: Path, what: str, made_by: str) -> Model
         raise DataError(f"{file} cannot be read: {error.strerror}.", "Check the path.") from error
     except ValidationError as error:
         raise DataError(
-            f"{file} {what} ({error.error_count()} problems).", f"Make it with: {made_by}"
+            f"{file} {what} ({error.error_count()} problems).", f"Create it with: {made_by}"
         ) from error

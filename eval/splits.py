@@ -38,7 +38,7 @@ def split(cases: Sequence[EvalCase], how: Split, folds: int = FOLDS) -> list[Fol
     }
     made = [fold for fold in makers[how]() if fold.test and fold.train]
     if not made:
-        raise UserError(f"The records allow no split by {how}.", "Use --splits cv, or give more records.")
+        raise UserError(f"The records cannot be split by {how}.", "Use --splits cv, or add records.")
     return made
 
 

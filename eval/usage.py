@@ -22,7 +22,7 @@ class Usage(_Value):
     asked: bool
     """A question really went to the server."""
     cached: bool
-    """A reply came from the cache: tokens, cost and seconds are not those of a report asked about anew."""
+    """A reply came from the cache: tokens, cost and seconds are not those of a fresh call."""
     tokens_in: int
     tokens_out: int
     cost: float

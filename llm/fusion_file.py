@@ -37,7 +37,7 @@ def load_weights(path: Path = SHIPPED) -> FusionWeights:
 
 def as_toml(weights: FusionWeights, more: Mapping[str, Mapping[str, object]] | None = None) -> str:
     """The text of a file that `load_weights` reads; `more` are further tables."""
-    lines = ["# Made by `bot eval --fit-fusion`; what the weights mean is told in llm/fusion.toml."]
+    lines = ["# Made by `bot eval --fit-fusion`; llm/fusion.toml explains the weights."]
     tables: dict[str, Mapping[str, object]] = {
         name: dict(getattr(weights, name))
         for name in ("provenance", "local", "account", "ranking", "threshold", "mass")

@@ -48,7 +48,7 @@ def read_measured(data_dir: Path, config: LlmConfig) -> Measured | None:
     weights = load_weights(file)
     decision = tomllib.loads(file.read_text("utf-8")).get("decision", {})
     if not isinstance(decision.get("use"), bool):
-        raise DataError(f"{file}: no decision.", "Delete it, or make it anew with `bot eval --fit-fusion`.")
+        raise DataError(f"{file}: no decision.", "Delete it, or recreate it with `bot eval --fit-fusion`.")
     return Measured(weights, decision["use"], str(decision.get("why", "")))
 
 

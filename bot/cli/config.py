@@ -26,7 +26,7 @@ def _group() -> None:
 def check(
     file: Annotated[Path, typer.Argument(help="A .github/distriage.yml.")],
 ) -> None:
-    """Name everything that is wrong with a configuration file, one line each; exit code 1 when anything is."""
+    """List every problem in a configuration file, one per line; exit with code 1 if there is one."""
     from bot.github.repo_config import ConfigError, config_notes, parse_config
     from knowledge.taxonomy import load_taxonomy
 

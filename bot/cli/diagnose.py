@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 Progress = Callable[[str, int, int], None]
-"""Told (machine, probes done, probes in all)."""
+"""Called with (machine, probes done, probes in total)."""
 PATIENCE_S = 90
 SSH = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=8", "-o", "ServerAliveInterval=10")
 # Here as there the job's Python is found the way the script's own launcher does; the script comes over standard
@@ -37,19 +37,19 @@ def register(app: typer.Typer) -> None:
 
 
 def diagnose_command(
-    hosts: Annotated[str, typer.Option(help="Other machines to look at over ssh, separated by commas.")] = "",
-    framework: Annotated[str | None, typer.Option(help="Leave out probes of other frameworks.")] = None,
-    checkpoint: Annotated[str, typer.Option(help="A checkpoint whose key names may be read.")] = "",
+    hosts: Annotated[str, typer.Option(help="Other machines to probe over ssh, comma-separated.")] = "",
+    framework: Annotated[str | None, typer.Option(help="Skip probes for other frameworks.")] = None,
+    checkpoint: Annotated[str, typer.Option(help="A checkpoint whose key names the probes can read.")] = "",
     loader: Annotated[
-        str, typer.Option(help="MODULE:FUNCTION that returns a data loader to be counted.")
+        str, typer.Option(help="MODULE:FUNCTION that returns a data loader, to count its batches.")
     ] = "",
     python: Annotated[
         str,
         typer.Option(
-            help="The job's Python interpreter, on all machines; else $PYTHON, then python3 on PATH."
+            help="The job's Python interpreter, on every machine. Default: $PYTHON, then python3 on PATH."
         ),
     ] = "",
-    budget: Annotated[float, typer.Option(min=5, max=600, help="Seconds at most.")] = 60.0,
+    budget: Annotated[float, typer.Option(min=5, max=600, help="Time limit in seconds.")] = 60.0,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the results and the causes as JSON.")
     ] = False,
@@ -89,7 +89,7 @@ def machines(hosts: str) -> list[str]:
         plain = name.replace("@", "").replace(".", "").replace("-", "").replace("_", "").replace(":", "")
         if name.startswith("-") or not plain.isalnum():
             raise InputError(
-                f"{name!r} is not a valid host name.", "Give names or addresses, separated by commas."
+                f"{name!r} is not a valid host name.", "Use host names or addresses, separated by commas."
             )
     return names
 

@@ -72,7 +72,7 @@ def show(
             where = f" ({', '.join(who)})" if who else ""
             console.print(f"  [red]●[/] {finding.text}{where}")
     else:
-        console.print("[green]Nothing that the probes look for was found.[/]")
+        console.print("[green]The probes found nothing wrong.[/]")
     said = [in_words(text, causes) for text in moved.contradictions]
     for line in [*said, *(one.renamed(names).text for one in moved.differences)]:
         console.print("  [yellow]●[/] ", end="")
@@ -85,7 +85,7 @@ def show(
     for line in legend(results, moved):
         console.print(line, markup=False, highlight=False, style="dim")
     if moved.findings:
-        console.print("[bold]What they speak for[/] (among distributed faults at large)")
+        console.print("[bold]Likely causes[/] (among distributed-training failures in general)")
         for cause, p in sorted(moved.posterior.items(), key=lambda item: -item[1])[:3]:
             console.print(f"  {p:4.0%}  {causes.get(cause, cause)} ({cause})")
 
@@ -111,7 +111,7 @@ def legend(results: Sequence[ProbeResult], moved: Update) -> list[str]:
     """How to read the table: its colours, what outcomes mean that are neither faults nor health, what did not apply."""
     from knowledge.diagnostics import by_id
 
-    lines = ["Red: something to look at. Other outcomes are what was seen; they are no faults."]
+    lines = ["Red: something to look at. Other outcomes are observations, not faults."]
     meanings: list[str] = []
     for answer in (answer for result in results for answer in result.probes):
         probe = by_id().get(answer.id)
@@ -119,5 +119,5 @@ def legend(results: Sequence[ProbeResult], moved: Update) -> list[str]:
         if known and known.inconclusive:
             meanings.append(f"{answer.outcome}: {known.says}")
     if any(answer.outcome in STOPPED for result in results for answer in result.probes):
-        meanings.append(f"{', '.join(STOPPED)}: the probe gave no answer in its time.")
+        meanings.append(f"{', '.join(STOPPED)}: the probe timed out.")
     return [*lines, *(f"  {meaning}" for meaning in dict.fromkeys(meanings)), *moved.notes]

@@ -37,50 +37,50 @@ def eval_command(
     context: typer.Context,
     data: Annotated[
         list[Path] | None,
-        typer.Option(help="Labelled records (.jsonl, .jsonl.gz), held out; may be repeated."),
+        typer.Option(help="Labelled records (.jsonl, .jsonl.gz) to score as held-out data; repeatable."),
     ] = None,
     cross_validate: Annotated[
         bool,
         typer.Option(
-            "--cross-validate", help="The given records join the training data; scored out of fold."
+            "--cross-validate", help="Add the --data records to the training data and score them out of fold."
         ),
     ] = False,
     skip_known: Annotated[
         bool,
         typer.Option(
-            "--skip-known", help="Leave out given records that were learned from, and say how many."
+            "--skip-known", help="Skip --data records that are in the training data, and print how many."
         ),
     ] = False,
     systems: Annotated[
-        str, typer.Option(help="Some of distriage,majority,tfidf,minilm,knn,llm,distriage+llm.")
+        str, typer.Option(help="Comma-separated: distriage,majority,tfidf,minilm,knn,llm,distriage+llm.")
     ] = "distriage",
     splits: Annotated[
-        Splits, typer.Option(help="Folds; leave one framework out; or each repository's latest cases.")
+        Splits, typer.Option(help="Folds, one framework left out, or each repository's latest cases.")
     ] = "cv",
-    folds: Annotated[int, typer.Option(min=2, max=50, help="Folds of the cross-validation.")] = 5,
+    folds: Annotated[int, typer.Option(min=2, max=50, help="Number of cross-validation folds.")] = 5,
     report: Annotated[
-        Path | None, typer.Option(help="Write the HTML report and all predictions here.")
+        Path | None, typer.Option(help="Folder for the HTML report and all predictions.")
     ] = None,
     compare: Annotated[
-        tuple[Path, Path] | None, typer.Option(help="Two files of predictions: paired bootstrap and McNemar.")
+        tuple[Path, Path] | None,
+        typer.Option(help="Compare two prediction files: paired bootstrap and McNemar."),
     ] = None,
     gate: Annotated[
-        Path | None, typer.Option(help="A stored baseline; exit code 1 when the run is significantly worse.")
+        Path | None,
+        typer.Option(help="A saved baseline; exit with code 1 if this run is significantly worse."),
     ] = None,
     save_baseline: Annotated[
-        Path | None, typer.Option(help="Store this run as a baseline for --gate.")
+        Path | None, typer.Option(help="Save this run as a baseline for --gate.")
     ] = None,
     table: Annotated[
         bool, typer.Option("--table", help="Print the README's table (all simple systems).")
     ] = False,
     fit_fusion: Annotated[
         bool,
-        typer.Option(
-            "--fit-fusion", help="Fit how much the LLM counts, decide whether it is asked, and keep both."
-        ),
+        typer.Option("--fit-fusion", help="Fit the LLM's weights, decide whether to use it, and save both."),
     ] = False,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Ask the LLM anew, without its cache: cost and latency of all.")
+        bool, typer.Option("--fresh", help="Ignore the reply cache, so cost and latency cover every call.")
     ] = False,
     injected: Annotated[
         Path | None,
@@ -90,7 +90,7 @@ def eval_command(
         Path | None, typer.Option(help="Folder with study 1's reliability sheets, for the human ceiling.")
     ] = None,
 ) -> None:
-    """Score distriage: the shipped benchmark cross-validated, or your own labelled records held out."""
+    """Measure accuracy: cross-validate the shipped benchmark, or score your own labelled records."""
     if context.invoked_subcommand:
         return
     from bot.cli import evaluate_output as eval_output
@@ -105,13 +105,9 @@ def eval_command(
         eval_output.compare_files(*compare)
         return
     if (cross_validate or skip_known) and not data:
-        raise UserError(
-            "--cross-validate and --skip-known are about --data.", "Give --data FILE.jsonl as well."
-        )
+        raise UserError("--cross-validate and --skip-known require --data.", "Add --data FILE.jsonl.")
     if data and not cross_validate and splits != "cv":
-        raise UserError(
-            "Records held out as a whole have no splits.", "Add --cross-validate, or leave --splits away."
-        )
+        raise UserError("Held-out records cannot be split.", "Add --cross-validate, or omit --splits.")
     stored = eval_output.prepare(report, gate)
     names = checked((ALL if table and systems == "distriage" else systems).split(","))
     held_out = bool(data) and not cross_validate
@@ -160,5 +156,5 @@ def _run(
         knowledge = load_knowledge(settings.model_dir, settings.data_dir / "cache", encoder=session.encoder)
         found = score_findings(reports, knowledge, lambda n: tick("matching known failures", n))
     if plan.skipped:
-        print(f"Left out, since they were learned from: {plan.skipped} records.", file=sys.stderr)
+        print(f"Skipped {plan.skipped} records that are in the training data.", file=sys.stderr)
     return runs, systems, found

@@ -47,7 +47,9 @@ def prepare(report: Path | None, gate: Path | None) -> Baseline | None:
         try:
             report.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise UserError(f"{report} cannot be made: {error.strerror}.", "Name another folder.") from error
+            raise UserError(
+                f"{report} cannot be created: {error.strerror}.", "Choose another folder."
+            ) from error
     return read_baseline(gate) if gate else None
 
 
@@ -69,7 +71,7 @@ def show(runs: Mapping[str, Predictions], study1: Path | None, report: Path | No
         if llm:
             kept.append("llm.json")
             (report / "llm.json").write_text(json.dumps(llm.values(), indent=2) + "\n", "utf-8")
-        print(f"\nReport: {page}; beside it: {', '.join(kept)}", file=sys.stderr)
+        print(f"\nReport: {page}; also written: {', '.join(kept)}", file=sys.stderr)
 
 
 def show_findings(score: FindingScore | None, report: Path | None) -> None:
@@ -94,10 +96,10 @@ def keep_fusion(runs: Mapping[str, Predictions], systems: Sequence[System]) -> N
     from eval.named_systems import together
 
     part, system = llm_part(runs), together(systems)
-    assert part is not None and part.worth is not None, "distriage runs beside it"
+    assert part is not None and part.worth is not None, "distriage runs with it"
     file, measured = store(load_settings().data_dir, system.config, system.rows, part.worth)
-    what = "is asked" if measured.use else "is not asked (DISTRIAGE_LLM_USE=always asks it all the same)"
-    print(f"\nFrom now on {system.config.model} {what}. Kept in {file}", file=sys.stderr)
+    what = "enabled" if measured.use else "disabled (DISTRIAGE_LLM_USE=always overrides this)"
+    print(f"\n{system.config.model} is now {what}. Saved to {file}", file=sys.stderr)
 
 
 def save_baseline(run: Predictions, file: Path) -> None:

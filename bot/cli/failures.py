@@ -22,7 +22,7 @@ def register(app: typer.Typer) -> None:
 def list_command(
     area: Annotated[str | None, typer.Argument(help="One area only, e.g. nccl.")] = None,
 ) -> None:
-    """All entries by area: id and title."""
+    """List all entries by area: id and title."""
     from rich.console import Console
     from rich.table import Table
 
@@ -43,7 +43,7 @@ def list_command(
 
 @failures_app.command()
 def show(id: Annotated[str, typer.Argument(help="The id of an entry, e.g. cuda-driver-too-old.")]) -> None:
-    """One entry: what happens, why, how to check, how to fix, sources."""
+    """Show one entry: what happens, why, how to check, how to fix, sources."""
     from rich.console import Console
     from rich.markdown import Markdown
 
@@ -56,8 +56,8 @@ def show(id: Annotated[str, typer.Argument(help="The id of an entry, e.g. cuda-d
 
         near = get_close_matches(id, entries, 3, 0.4)
         raise InputError(
-            f"No entry is called {id}.",
-            f"Near it: {', '.join(near)}." if near else "See: bot failures search TEXT",
+            f"No entry with id {id}.",
+            f"Similar: {', '.join(near)}." if near else "See: bot failures search TEXT",
         )
     sections = [
         f"# {entry.title}",
@@ -79,7 +79,7 @@ def search(
     text: Annotated[str, typer.Argument(help="An error line or a few words.")],
     count: Annotated[int, typer.Option(min=1, max=50, help="How many entries to print.")] = 8,
 ) -> None:
-    """Entries whose texts or example reports share the most words with TEXT."""
+    """Find the entries whose text or example reports best match TEXT."""
     from embeddings.lexical import LexicalIndex
     from knowledge.findings.failure import load_catalogue
 
@@ -94,7 +94,7 @@ def search(
 
 @failures_app.command()
 def check() -> None:
-    """Check every entry and its examples; exit code 2 when one breaks a rule. For a checkout."""
+    """Check every entry and its examples; exit with code 2 if one breaks a rule. Needs a checkout."""
     from knowledge.findings.check import problems
     from knowledge.findings.compile import read_catalogue
 
@@ -103,7 +103,7 @@ def check() -> None:
     for problem in wrong:
         print(problem)
     if wrong:
-        raise DataError(f"{len(wrong)} problems.", "Fix the entries named above.")
+        raise DataError(f"{len(wrong)} problems.", "Fix the entries listed above.")
     print(f"{len(entries)} entries, {sum(map(len, examples.values()))} examples: no problems.")
 
 
@@ -112,7 +112,7 @@ def new(
     area: Annotated[str, typer.Argument(help="The area it belongs to, e.g. nccl.")],
     id: Annotated[str, typer.Argument(help="A new id in lower case with dashes.")],
 ) -> None:
-    """Write a template of an entry and of its examples. For a checkout."""
+    """Write a template for an entry and its examples. Needs a checkout."""
     from knowledge.findings.compile import AREAS
     from knowledge.findings.source import FOLDER
     from knowledge.findings.template import ENTRY, EXAMPLES
@@ -120,7 +120,7 @@ def new(
     if area not in AREAS:
         raise InputError(f"{area} is not an area.", f"Areas: {', '.join(AREAS)}.")
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", id):
-        raise InputError(f"{id} is not an id.", "Use lower case, digits and single dashes.")
+        raise InputError(f"{id} is not a valid id.", "Use lower case, digits and single dashes.")
     path: Path = FOLDER / area / f"{id}.md"
     if list(FOLDER.glob(f"*/{id}.md")):
         raise InputError(f"{id} exists.", "Choose another id.")

@@ -15,23 +15,25 @@ def register(group: typer.Typer) -> None:
 
 
 def fetch_study1_command(
-    out: Annotated[Path, typer.Option(help="Folder for sheets and texts; they stay there.")],
+    out: Annotated[Path, typer.Option(help="Folder for the sheets and texts.")],
     token: Annotated[
         str | None,
         typer.Option(
-            envvar="GITHUB_TOKEN", help="GitHub token; without one 60 requests an hour are allowed."
+            envvar="GITHUB_TOKEN", help="GitHub token. Without one, GitHub allows 60 requests an hour."
         ),
     ] = None,
     commit: Annotated[
-        str | None, typer.Option(help="Another commit of the package than the pinned one.")
+        str | None, typer.Option(help="Use this commit of the package instead of the pinned one.")
     ] = None,
-    repository: Annotated[str | None, typer.Option(help="A copy of the package elsewhere on GitHub.")] = None,
+    repository: Annotated[
+        str | None, typer.Option(help="Another GitHub repository with a copy of the package.")
+    ] = None,
     api: Annotated[
         str, typer.Option(help="Root of the REST API; for GitHub Enterprise https://HOST/api/v3.")
     ] = "https://api.github.com",
-    sheets_only: Annotated[bool, typer.Option("--sheets-only", help="Leave the issue texts.")] = False,
+    sheets_only: Annotated[bool, typer.Option("--sheets-only", help="Skip the issue texts.")] = False,
 ) -> None:
-    """Fetch study 1's replication package at a pinned commit, and the issues it labels; resumes when cut short."""
+    """Fetch study 1's replication package at a pinned commit, and the issues it labels; resumes if interrupted."""
     from rich.console import Console
     from rich.progress import Progress
 

@@ -23,7 +23,7 @@ def register(app: typer.Typer) -> None:
 def simulate(
     payload: Annotated[Path, typer.Argument(help="A webhook payload (issues or issue_comment) as JSON.")],
     config: Annotated[
-        Path | None, typer.Option(help="A .github/distriage.yml to apply; without one: shadow.")
+        Path | None, typer.Option(help="A .github/distriage.yml to apply. Default: shadow mode.")
     ] = None,
 ) -> None:
     """Show what would be written for a webhook payload, without writing it."""
@@ -38,9 +38,9 @@ def read_payload(path: Path) -> dict[str, Any]:
     try:
         data = json.loads(_read(path))
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not JSON", "Give the body of a webhook delivery.") from error
+        raise InputError(f"{path} is not JSON", "Use the body of a webhook delivery.") from error
     if not isinstance(data, dict):
-        raise InputError(f"{path} is not a JSON object", "Give the body of a webhook delivery.")
+        raise InputError(f"{path} is not a JSON object", "Use the body of a webhook delivery.")
     if "issue" not in data or "repository" not in data:
         what = "a saved issue" if "title" in data else "no webhook payload"
         raise InputError(
@@ -55,7 +55,7 @@ def describe(found: Simulation) -> str:
     would = "would write" if found.writes else "would write nothing"
     lines = [f"mode {found.mode}: {would} ({found.reason})"]
     if found.labels:
-        lines.append("labels, where the repository has them: " + ", ".join(found.labels))
+        lines.append("labels, if the repository has them: " + ", ".join(found.labels))
     if found.comment:
         lines += ["comment:", "", found.comment]
     return "\n".join(lines)

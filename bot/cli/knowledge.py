@@ -21,7 +21,7 @@ def register(app: typer.Typer) -> None:
 def taxonomy(
     id: Annotated[str | None, typer.Argument(help="An id, e.g. D.2.1, network, fix:hardware.")] = None,
 ) -> None:
-    """What an id means, its counts, its fix patterns and an example case; without an id, all of them."""
+    """Explain an id: its meaning, counts, fix patterns and an example case. Without an id, list all."""
     from rich.console import Console
 
     from bot.render.taxonomy import print_entry, print_overview
@@ -38,7 +38,7 @@ def taxonomy(
 
 @corpus_app.command()
 def stats() -> None:
-    """How many cases there are, by framework, type, stage, symptom and source of the labels."""
+    """Count the cases by framework, type, stage, symptom and label source."""
     from dataclasses import asdict
 
     from rich.console import Console
@@ -61,9 +61,11 @@ def stats() -> None:
 
 @corpus_app.command()
 def check(
-    files: Annotated[list[Path] | None, typer.Argument(help="Your own .jsonl files to check, too.")] = None,
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="Your own .jsonl files to check as well.")
+    ] = None,
 ) -> None:
-    """Check every case against the schema and the taxonomy; exit code 2 when one breaks a rule."""
+    """Check every case against the schema and the taxonomy; exit with code 2 if one breaks a rule."""
     from knowledge.cases import check_cases, load_cases
     from knowledge.signatures import load_signatures
     from knowledge.versions import load_facts
@@ -72,15 +74,16 @@ def check(
     for problem in problems:
         print(problem)
     if problems:
-        raise DataError(f"{len(problems)} problems.", "Mend the lines named above.")
+        raise DataError(f"{len(problems)} problems.", "Fix the lines listed above.")
     print(
-        f"{len(load_cases())} cases, {len(load_signatures())} signatures, {len(load_facts())} version facts: all sound."
+        f"{len(load_cases())} cases, {len(load_signatures())} signatures, {len(load_facts())} version facts: "
+        "no problems."
     )
 
 
 @corpus_app.command()
 def build() -> None:
-    """Convert the model where needed and build the index anew."""
+    """Rebuild the index, converting the model first if needed."""
     from bot.settings import load_settings
     from knowledge.engine import load_knowledge
 
@@ -94,9 +97,9 @@ def build() -> None:
 @corpus_app.command(name="import-labels")
 def import_labels_command(
     sheet: Annotated[Path, typer.Argument(help="final_categories.xlsx of study 1's replication package.")],
-    out: Annotated[Path | None, typer.Option(help="Write the labels, one JSON record a line.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the labels here, one JSON record per line.")] = None,
 ) -> None:
-    """Read study 1's sheet, repair its spellings and show its counts."""
+    """Read study 1's sheet, normalise its spellings and show its counts."""
     import json
     from dataclasses import asdict
 

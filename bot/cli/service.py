@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from bot.settings import Settings
 
 db_app = typer.Typer(help="The database.", no_args_is_help=True)
-deliveries_app = typer.Typer(help="Webhook deliveries and what became of them.", no_args_is_help=True)
+deliveries_app = typer.Typer(help="Webhook deliveries and their outcomes.", no_args_is_help=True)
 admin_app = typer.Typer(help="The maintainers' page.", no_args_is_help=True)
 
 
@@ -33,10 +33,10 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on.", min=0, max=65535)] = 8000,
     web_only: Annotated[
-        bool, typer.Option("--web-only", help="Only take deliveries; `bot worker` does the work.")
+        bool, typer.Option("--web-only", help="Only accept deliveries; `bot worker` processes them.")
     ] = False,
 ) -> None:
-    """Take webhooks and do their work; the worker is a process beside, started and ended by this one."""
+    """Run the service: accept webhooks and process them in a worker that this command starts and stops."""
     from bot.serve.processes import ALL_WORK
     from bot.serve.processes import serve as run
 
@@ -45,17 +45,17 @@ def serve(
 
 def worker(
     metrics_port: Annotated[
-        int | None, typer.Option(help="Port for this worker's own /metrics; none by default.", min=1)
+        int | None, typer.Option(help="Port for this worker's own /metrics. Off by default.", min=1)
     ] = None,
 ) -> None:
-    """Do the work of deliveries; run as many as wanted against one database."""
+    """Process deliveries. Run as many workers as you like against one database."""
     from bot.serve.processes import ALL_WORK, load_factory, run_worker_process
 
     run_worker_process(_settings_with_logs(), load_factory(ALL_WORK), metrics_port)
 
 
 def doctor() -> None:
-    """Check settings, database, model, App credentials and Slack, and say what to mend."""
+    """Check settings, database, model, App credentials and Slack, and say how to fix what is wrong."""
     from bot.serve.doctor import examine
 
     findings = examine()
@@ -78,7 +78,7 @@ def corrections() -> None:
 
 @db_app.command("upgrade")
 def db_upgrade() -> None:
-    """Bring the database to the newest schema (the service does so at start)."""
+    """Upgrade the database schema (the service does this at startup)."""
     from bot.db.connect import database_url
     from bot.db.migrate import upgrade
     from bot.settings import load_settings
@@ -91,9 +91,10 @@ def db_upgrade() -> None:
 @deliveries_app.command("list")
 def deliveries_list(
     state: Annotated[
-        Literal["queued", "done", "superseded", "dead"] | None, typer.Option(help="Only those of this state.")
+        Literal["queued", "done", "superseded", "dead"] | None,
+        typer.Option(help="Only deliveries in this state."),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many, newest first.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many to list, newest first.")] = 50,
 ) -> None:
     """List deliveries, newest first."""
     from bot.cli.operate import with_deliveries
@@ -104,7 +105,7 @@ def deliveries_list(
 
 @deliveries_app.command("show")
 def deliveries_show(delivery: Annotated[str, typer.Argument(help="Id of the delivery.")]) -> None:
-    """Show one delivery with its error and what is stored of its payload."""
+    """Show one delivery, with its error and the stored part of its payload."""
     import json
 
     from bot.cli.operate import with_deliveries
@@ -135,9 +136,9 @@ def deliveries_retry(
 
 @admin_app.command("link")
 def admin_link(
-    hours: Annotated[float, typer.Option(help="How long the link works.", min=0.1, max=24 * 30)] = 24.0,
+    hours: Annotated[float, typer.Option(help="Hours until the link expires.", min=0.1, max=24 * 30)] = 24.0,
     installation: Annotated[
-        int | None, typer.Option(help="Show only this installation; all of them by default.")
+        int | None, typer.Option(help="Limit access to this installation. Default: all.")
     ] = None,
 ) -> None:
     """Print a link that signs a maintainer in to the page."""
@@ -147,8 +148,8 @@ def admin_link(
     settings = load_settings()
     if "public_url" not in settings.model_fields_set:
         typer.echo(
-            f"DISTRIAGE_PUBLIC_URL is not set: {settings.public_url} is assumed. Where the service listens elsewhere,"
-            " set it, or put the address right by hand.",
+            f"DISTRIAGE_PUBLIC_URL is not set; assuming {settings.public_url}. If the service has another address,"
+            " set the variable or correct the link by hand.",
             err=True,
         )
     typer.echo(SignIn.of(settings).link(settings.public_url, hours * 3600, installation))

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from knowledge.triage import Triage
 
 Format = Literal["terminal", "markdown", "json"]
-NO_SCRIPT = "# No probe would tell more about this report.\n"
+NO_SCRIPT = "# No probe would add anything to this report.\n"
 
 
 def register(app: typer.Typer) -> None:
@@ -46,13 +46,13 @@ def triage_command(
         ),
     ],
     format: Annotated[
-        Format | None, typer.Option(help="How to print; a batch is JSON, one triage a line.")
+        Format | None, typer.Option(help="Output format. A batch is always JSON, one triage per line.")
     ] = None,
-    top: Annotated[int, typer.Option(min=1, max=16, help="How many fixes and cases to show at most.")] = 5,
+    top: Annotated[int, typer.Option(min=1, max=16, help="Maximum number of fixes and cases to show.")] = 5,
     out_script: Annotated[Path | None, typer.Option(help="Write the diagnostics script here.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the output here instead of printing it.")] = None,
     result: Annotated[
-        Path | None, typer.Option(help="What the diagnostics script printed (a file); moves the causes.")
+        Path | None, typer.Option(help="File with the diagnostics output; updates the cause probabilities.")
     ] = None,
     long: Annotated[
         bool, typer.Option("--long", help="Print everything: classification, similar issues, all fixes.")
@@ -60,22 +60,23 @@ def triage_command(
     together: Annotated[
         bool,
         typer.Option(
-            "--together", help="Read files or a folder as the logs of one job, a file a rank or node."
+            "--together", help="Read the files or folder as the logs of one job, one file per rank or node."
         ),
     ] = False,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Print what would be sent to the configured LLM, and send nothing."),
+        typer.Option("--dry-run", help="Print what would be sent to the configured LLM, without sending it."),
     ] = False,
 ) -> None:
-    """Triage failure reports: what failed, why, what resolved such cases, what to run next."""
+    """Triage failure reports: what failed, why, how similar cases were fixed, what to run next."""
     batches = [] if together else [path for path in reports if is_batch(path)]
     if batches and (len(reports) > 1 or format in ("terminal", "markdown") or out_script or result):
         raise UserError(
-            "A .jsonl batch goes alone and prints JSON.", "Use: bot triage --format json BATCH.jsonl"
+            "A .jsonl batch must be the only input and always prints JSON.",
+            "Use: bot triage --format json BATCH.jsonl",
         )
     if out_script and len(reports) > 1 and not together:
-        raise UserError("--out-script takes one report.", "Triage them one by one.")
+        raise UserError("--out-script works with one report only.", "Triage the reports one at a time.")
     if dry_run:
         llm = configured_llm()
         asked = _records(batches[0]) if batches else iter(_values(reports, together))
@@ -108,7 +109,7 @@ def _empty(out: Path) -> None:
     old = out.exists() and out.stat().st_size > 0
     _write(out, "")
     if old:
-        print(f"{out} is overwritten.", file=sys.stderr)
+        print(f"{out} will be overwritten.", file=sys.stderr)
 
 
 def _knowledge() -> Knowledge:
@@ -172,7 +173,7 @@ def _batch(path: str, top: int, out: Path | None) -> None:
     records = read_batch(path)
     first = next(records, None)
     if first is None:
-        raise InputError(f"{printable(path)} is empty.", 'Give one {"id", "title", "body"} a line.')
+        raise InputError(f"{printable(path)} is empty.", 'Write one {"id", "title", "body"} object per line.')
     knowledge = _knowledge()
     if out is not None:
         _empty(out)
@@ -190,7 +191,8 @@ def _batch(path: str, top: int, out: Path | None) -> None:
                 sink.write(triage_of(record, None).model_dump_json() + "\n")
     if bad:
         raise UserError(
-            f"{bad} lines of {printable(path)} were no records.", 'Their places hold {"id", "error"}.'
+            f"{bad} lines of {printable(path)} are not valid records.",
+            'An {"id", "error"} object was written for each.',
         )
 
 
@@ -202,4 +204,4 @@ def _write(path: Path, text: str) -> None:
     try:
         path.write_text(text, "utf-8")
     except OSError as error:
-        raise UserError(f"{path} cannot be written: {error.strerror}.", "Name another file.") from error
+        raise UserError(f"{path} cannot be written: {error.strerror}.", "Choose another file.") from error

@@ -66,7 +66,7 @@ def database_url(settings: Settings) -> Iterator[str]:
     except psycopg.Error as error:
         raise SettingsError(
             f"The database does not answer: {' '.join(str(error).split())}.",
-            "Check DISTRIAGE_DATABASE_URL (postgresql://user:password@host/name) and that the server runs.",
+            "Check DISTRIAGE_DATABASE_URL (postgresql://user:password@host/name) and that the server is running.",
         ) from None
     yield url
 

@@ -49,7 +49,7 @@ def start_embedded(data_dir: Path) -> EmbeddedPostgres:
         pgdata.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise SettingsError(
-            f"The data folder cannot be written: {error}.", "Set DISTRIAGE_DATA_DIR to a folder you own."
+            f"The data folder is not writable: {error}.", "Set DISTRIAGE_DATA_DIR to a folder you own."
         ) from error
     lock = fasteners.InterProcessLock(data_dir / ".postgres.lock")
     modes = _parent_modes(pgdata)
@@ -61,7 +61,7 @@ def start_embedded(data_dir: Path) -> EmbeddedPostgres:
     except (OSError, subprocess.SubprocessError, AssertionError) as error:
         raise SettingsError(
             f"The embedded PostgreSQL does not start ({type(error).__name__}); its log is {pgdata / 'log'}.",
-            "Mend what the log says, or set DISTRIAGE_DATABASE_URL to a PostgreSQL server.",
+            "Fix the problem in the log, or set DISTRIAGE_DATABASE_URL to a PostgreSQL server.",
         ) from error
     finally:
         _close_parents(modes)
@@ -104,7 +104,7 @@ def _named_user() -> None:
         pwd.getpwuid(os.geteuid())
     except KeyError:
         raise SettingsError(
-            f"The user id {os.geteuid()} has no name on this system, and the embedded PostgreSQL needs one.",
+            f"The user id {os.geteuid()} has no user name on this system; the embedded PostgreSQL needs one.",
             "Run as the image's own user (10001), or set DISTRIAGE_DATABASE_URL to a PostgreSQL server.",
         ) from None
 

@@ -17,7 +17,7 @@ from bot.render.comment import render_config_error
 from knowledge.triage import AxisName
 
 _NO_HASH = "0" * 64
-_UNUSABLE = "the file is larger than 64 KiB, or no text file"
+_UNUSABLE = "the file is larger than 64 KiB, or not a text file"
 
 
 def load_config(github: GitHub, ports: Ports, repo: RepoRef) -> RepoConfig:

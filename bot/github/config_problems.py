@@ -91,7 +91,7 @@ def _sentence(error: ErrorDetails, keys: Mapping[str, Collection[str]]) -> str:
         what = f"{code(name)} has no value" if value is None else f"{_named(name, value)} is not allowed"
         return what + _meant(str(value), allowed)
     if error["type"] in _MAPPING:
-        return f"{code(name) if path else 'the file'} must hold keys with values"
+        return f"{code(name) if path else 'the file'} must contain keys with values"
     return f"{_named(name, value)} must {_rule(error['msg'])}"
 
 

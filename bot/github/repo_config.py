@@ -37,7 +37,7 @@ LABEL_CHARS = 50
 Label = Annotated[str, Field(min_length=1, max_length=100, json_schema_extra={"maxLength": LABEL_CHARS})]
 IGNORED = {
     "language": "comments are in English only",
-    "ask_below_threshold": "leave `missing` out of `sections` where nothing is to be asked for",
+    "ask_below_threshold": "remove `missing` from `sections` to turn off requests for information",
 }
 """Keys of former versions: accepted, without effect, and why."""
 
@@ -62,12 +62,12 @@ class _Part(BaseModel):
 class Thresholds(_Part):
     """How probable a claim must be; the core must claim it besides."""
 
-    type: Share = Field(default=0.5, description="that it is a fault (or a question) at all")
+    type: Share = Field(default=0.5, description="that it is a failure (or a question) at all")
     stage: Share = 0.5
     symptom: Share = 0.5
     cause: Share = 0.5
-    fix: Share = Field(default=0.1, description="a fix pattern is listed from this probability on")
-    label: Share = Field(default=0.7, description="a label is set from this probability on")
+    fix: Share = Field(default=0.1, description="minimum probability for listing a fix pattern")
+    label: Share = Field(default=0.7, description="minimum probability for setting a label")
 
 
 class Ignore(_Part):
@@ -90,12 +90,12 @@ class RepoConfig(_Part):
 
     mode: Mode = Field(default="shadow", description="shadow stores the triage and writes nothing")
     framework: Framework | None = Field(
-        default=None, description="of the reports here, where the text does not say"
+        default=None, description="default framework of reports that name none"
     )
     comment_on: Level = Field(
         default="findings",
         description="findings: known failures and explained version conflicts; claims: also a symptom or cause that "
-        "is claimed; always: the best guess on every fault",
+        "is claimed; always: the best guess for every failure",
     )
     llm: Annotated[LlmMode, BeforeValidator(lambda value: "off" if value is False else value)] = Field(
         default="draft",
@@ -104,15 +104,17 @@ class RepoConfig(_Part):
     )
     thresholds: Thresholds = Thresholds()
     labels: dict[AxisName, dict[Name, Label]] = Field(
-        default={}, description="axis, id of the taxonomy, label to set"
+        default={}, description="axis, taxonomy id, label to set"
     )
     create_labels: bool = Field(default=False, description="create mapped labels that do not exist")
     ignore: Ignore = Ignore()
-    min_length: int = Field(default=40, ge=0, le=10_000, description="characters of title and body together")
+    min_length: int = Field(
+        default=40, ge=0, le=10_000, description="minimum length of title plus body, in characters"
+    )
     sections: list[Section] = ["evidence", "fixes", "cases", "missing", "script"]
     noise: NoiseBudget = NoiseBudget()
     report_errors_to: int | None = Field(
-        default=None, ge=1, description="issue number where one comment tells of errors in this file"
+        default=None, ge=1, description="number of the issue where one comment reports errors in this file"
     )
 
     @model_validator(mode="before")

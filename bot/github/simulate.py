@@ -20,7 +20,7 @@ from knowledge.errors import InputError
 from knowledge.report import Report
 from knowledge.triage import Triage
 
-_REMEDY = "Give a payload of the events issues or issue_comment, or an issue as GitHub's API returns it."
+_REMEDY = "Use the payload of an issues or issue_comment event, or an issue as returned by GitHub's API."
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def simulate(payload: dict[str, Any], core: Core, config_text: str | None = None
         raise InputError("the payload is not an event on an issue", _REMEDY)
     alone = leave_alone(event.issue, config, event.repo_open)
     if alone:
-        return Simulation(f"left alone: {alone}", config.mode, writes=False)
+        return Simulation(f"ignored: {alone}", config.mode, writes=False)
     report = Report(
         event.ref.name,
         event.issue.title,

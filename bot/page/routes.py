@@ -100,7 +100,7 @@ def page_router(service: Service, sign_in: SignIn, taxonomy: Taxonomy) -> APIRou
             return _page(unsigned("Sign in with a link from `bot admin link`."), 401)
         filters = query_of(request.url.query)
         if filters is None:
-            return _page(unsigned("The address holds a filter that this page does not have."), 422)
+            return _page(unsigned("Unknown filter in the address."), 422)
         wanted = filters.within(session)
         triages, more = await asyncio.to_thread(review.triages, wanted)
         weeks = await asyncio.to_thread(review.weeks, wanted.installation)
@@ -126,15 +126,15 @@ def page_router(service: Service, sign_in: SignIn, taxonomy: Taxonomy) -> APIRou
         # Whoever is not signed in does not get a byte of a body read.
         session = signed_in(request)
         if session is None:
-            return _page(unsigned("This form is not of this page, or the sign-in has expired."), 403)
+            return _page(unsigned("This form is not from this page, or your sign-in has expired."), 403)
         try:
             form = form_of(await read_body(request, FORM_LIMIT), request.headers.get("content-type", ""))
         except TooLarge:
             return _page(unsigned("This form is too large."), 413)
         except Malformed:
-            return _page(unsigned("This is no form of this page."), 400)
+            return _page(unsigned("This form is not from this page."), 400)
         if not sign_in.form_fits(session, form.get("form_token", "")):
-            return _page(unsigned("This form is not of this page, or the sign-in has expired."), 403)
+            return _page(unsigned("This form is not from this page, or your sign-in has expired."), 403)
         number = form.get("triage", "")
         triage = int(number) if number.isascii() and number.isdecimal() and len(number) < 19 else 0
 
@@ -151,7 +151,7 @@ def page_router(service: Service, sign_in: SignIn, taxonomy: Taxonomy) -> APIRou
             return True
 
         if not await asyncio.to_thread(save):
-            return _page(unsigned("There is no such triage or label."), 404)
+            return _page(unsigned("No such triage or label."), 404)
         return RedirectResponse(
             f"/?{same_view(form.get('back', ''))}#t{triage}", status_code=303, headers=HEADERS
         )

@@ -38,7 +38,7 @@ def script_fold(link: str) -> str:
     return fold(
         "Diagnostics script",
         f"A read-only script made for this report: [diagnose.sh]({link}). Read it, run `sh diagnose.sh` the way the "
-        "job is run, then comment `/triage result` with what it prints below.",
+        "job is run, then comment `/triage result` with its output below.",
     )
 
 

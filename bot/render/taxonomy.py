@@ -52,9 +52,9 @@ def print_entry(entry: Entry, taxonomy: Taxonomy, cases: Sequence[Case], console
             said += f", {entry.distributed} of them specific to distributed training"
         console.print(Padding(Text(said), (0, 0, 0, 2)))
     if isinstance(entry, FixEntry):
-        console.print(Padding(Text(f"tells of the cause: {entry.cause}"), (0, 0, 0, 2)))
+        console.print(Padding(Text(f"indicates the cause: {entry.cause}"), (0, 0, 0, 2)))
     if isinstance(entry, CauseEntry):
-        console.print(Padding(Text(f"told from the fixes: {', '.join(entry.fixes)}"), (0, 0, 0, 2)))
+        console.print(Padding(Text(f"inferred from the fixes: {', '.join(entry.fixes)}"), (0, 0, 0, 2)))
     if isinstance(entry, SymptomEntry | StageEntry):
         _print_fixes(entry.id, taxonomy, console)
     _print_example(entry, cases, console)

@@ -45,7 +45,7 @@ def read_bytes(path: str) -> tuple[bytes, Gap | None]:
             return _bounded(file)
     except IsADirectoryError as error:
         raise InputError(
-            f"{printable(path)} is a folder.", "Name the files in it, or a .jsonl batch."
+            f"{printable(path)} is a folder.", "Pass the files in it, or a .jsonl batch."
         ) from error
     except OSError as error:
         raise InputError(
@@ -77,13 +77,13 @@ def decode(raw: bytes, name: str) -> tuple[str, list[str]]:
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         return raw.decode("utf-16", "replace"), []
     if b"\0" in raw[:4096] or _looks_binary(raw):
-        raise InputError(f"{name} is binary, not text.", "Give the log or report as plain text (UTF-8).")
+        raise InputError(f"{name} is binary, not text.", "Provide the log or report as plain text (UTF-8).")
     try:
         return raw.decode("utf-8-sig"), []
     except UnicodeDecodeError:
         text = raw.decode("utf-8", "replace")
         broken = text.count("\ufffd")
-        return text, [f"{broken} byte sequences were not UTF-8 and were replaced"]
+        return text, [f"{broken} byte sequences were not valid UTF-8 and were replaced"]
 
 
 def _looks_binary(raw: bytes) -> bool:
@@ -119,7 +119,7 @@ def read_input(path: str) -> Report:
         notes.insert(0, gap.note)
     if not text.strip():
         raise InputError(
-            f"{_shown(path)} is empty.", "Give the report's text: what was run and what it printed."
+            f"{_shown(path)} is empty.", "Add the report's text: what you ran and what it printed."
         )
     report = _report(path, name, text, tuple(notes))
     return replace(report, gap=(gap.after, gap.lines)) if gap is not None else report
@@ -149,7 +149,7 @@ def read_together(paths: Sequence[str]) -> Report:
         f"==> {Path(file).name} <==\n{report.body}" for file, report in zip(files, reports, strict=True)
     )
     names = ", ".join(Path(file).name for file in files)
-    note = f"{len(files)} files were read as one log, its lines numbered throughout: {names}"
+    note = f"{len(files)} files were read as one log, with continuous line numbers: {names}"
     notes = (note, *(note for report in reports for note in report.notes))
     return Report(f"{Path(files[0]).name} and {len(files) - 1} more", "", body, is_log=True, notes=notes)
 
@@ -159,7 +159,7 @@ def _logs_of(path: str) -> list[str]:
         return [path]
     found = sorted(file for file in Path(path).iterdir() if file.suffix.lower() in _LOGS and file.is_file())
     if not found:
-        raise InputError(f"{path} holds no log.", f"Name files that end in {', '.join(_LOGS)}.")
+        raise InputError(f"{path} contains no log.", f"Pass files that end in {', '.join(_LOGS)}.")
     return [str(file) for file in found]
 
 
@@ -213,9 +213,9 @@ def _record(line: bytes, number: int) -> Report | BadRecord:
     try:
         row = json.loads(line)
     except ValueError as error:
-        return BadRecord(f"line {number}", f"line {number} is no JSON: {error}")
+        return BadRecord(f"line {number}", f"line {number} is not valid JSON: {error}")
     if not isinstance(row, dict) or not ("body" in row or "title" in row):
-        return BadRecord(f"line {number}", f'line {number} is no record {{"id", "title", "body"}}')
+        return BadRecord(f"line {number}", f'line {number} is not a record {{"id", "title", "body"}}')
     id = printable(str(row.get("id") or f"line {number}"))
     return Report(id, _text(row.get("title")), _text(row.get("body")), opened=_day(row))
 
@@ -229,18 +229,18 @@ def _from_json(text: str, name: str, notes: tuple[str, ...]) -> Report:
         value = json.loads(text)
     except ValueError as error:
         raise InputError(
-            f"{name} is no valid JSON: {error}.", "Give a GitHub issue as the API returns it."
+            f"{name} is not valid JSON: {error}.", "Use a GitHub issue as returned by the API."
         ) from error
     if isinstance(value, dict) and isinstance(value.get("issue"), dict):
         value = value["issue"]
     if not isinstance(value, dict) or not isinstance(value.get("title"), str):
         raise InputError(
-            f"{name} is JSON, but no issue.",
-            'Give an object with "title" and "body", as GitHub\'s API returns it.',
+            f"{name} is JSON, but not an issue.",
+            'Use an object with "title" and "body", as GitHub\'s API returns it.',
         )
     body = value.get("body")
     if not isinstance(body, str | None):
-        raise InputError(f"{name}: the issue's body is no text.", 'Give "body" as a string or null.')
+        raise InputError(f"{name}: the issue's body is not text.", 'Make "body" a string or null.')
     return Report(
         printable(_issue_id(value) or name), value["title"], body or "", notes=notes, opened=_day(value)
     )

@@ -72,8 +72,8 @@ def why_silent(config: LlmConfig, measured: Measured | None) -> str | None:
     if config.use == "always" or measured is None or measured.use:
         return None
     return (
-        f"{config.model} is configured and not asked, by its measurement: {measured.why} "
-        "DISTRIAGE_LLM_USE=always asks it all the same."
+        f"{config.model} is configured but disabled, based on its measurement: {measured.why} "
+        "DISTRIAGE_LLM_USE=always overrides this."
     )
 
 
@@ -85,8 +85,8 @@ def standing(settings: Settings) -> str | None:
     measured = measurement(settings, config)
     silent = why_silent(config, measured)
     if silent or measured is None:
-        return silent or f"{config.model} is asked, weakly weighted: it was not measured (docs/llm.md)"
-    return f"{config.model} is asked; measured: {measured.why}"
+        return silent or f"{config.model} is used with a low weight: it was not measured (docs/llm.md)"
+    return f"{config.model} is used; measured: {measured.why}"
 
 
 def llm_config(settings: Settings) -> LlmConfig | None:

@@ -84,10 +84,10 @@ class DatabaseCollector(Collector):
 
 
 GAUGES: dict[str, tuple[str, list[str]]] = {
-    "distriage_deliveries": ("Deliveries kept, by state", ["state"]),
+    "distriage_deliveries": ("Stored deliveries, by state", ["state"]),
     "distriage_queue_depth": ("Jobs waiting or running", ["status"]),
     "distriage_queue_oldest_seconds": ("Age of the oldest delivery not done", []),
-    "distriage_triages": ("Triages kept, by outcome", ["outcome"]),
+    "distriage_triages": ("Stored triages, by outcome", ["outcome"]),
     "distriage_abstentions": ("Triages that cannot tell, by axis", ["axis"]),
     "distriage_comments": ("Comments on issues, by state", ["state"]),
     "distriage_noise": ("Comments that somebody dismissed, by how", ["how"]),
@@ -107,7 +107,7 @@ class LlmMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._triages = Counter(
             "distriage_llm_triages",
-            "Triages that asked the LLM, by outcome: used, or why the local answer stood",
+            "Triages that asked the LLM, by outcome: used, or why the local answer was kept",
             ["outcome"],
             registry=registry,
         )

@@ -23,7 +23,10 @@ def examine() -> list[Checked]:
     findings = [Checked("ok", "settings", "read")]
     findings += [
         Checked(
-            "missing", "settings", f"{name} is no setting and has no effect", "docs/operating.md lists all."
+            "missing",
+            "settings",
+            f"{name} is not a setting and has no effect",
+            "docs/operating.md lists all settings.",
         )
         for name in unknown_variables()
     ]
@@ -57,9 +60,11 @@ def _database(settings: Settings) -> Iterator[Checked]:
     with database_url(settings) as url:
         behind = pending(url)
     if behind:
-        yield Checked("missing", "database", f"{kind} answers, schema is old", "Run `bot db upgrade`.")
+        yield Checked(
+            "missing", "database", f"{kind} answers, but its schema is out of date", "Run `bot db upgrade`."
+        )
     else:
-        yield Checked("ok", "database", f"{kind} answers, schema is up to date")
+        yield Checked("ok", "database", f"{kind} answers; its schema is up to date")
 
 
 def _model(settings: Settings) -> Iterator[Checked]:
@@ -73,10 +78,15 @@ def _github(settings: Settings) -> Iterator[Checked]:
     missing = settings.missing_github
     untouched = not settings.webhook_secrets and len(settings.missing_github_app) == 2
     if untouched and settings.slack_signing_secret is not None:
-        yield Checked("ok", "github", "not set up: Slack alone")
+        yield Checked("ok", "github", "not set up; only Slack is")
         return
     for name in missing:
-        yield Checked("missing", "github", f"{name} is not set", "See docs/operating.md; until then: shadow.")
+        yield Checked(
+            "missing",
+            "github",
+            f"{name} is not set",
+            "Until it is set, nothing is written (shadow mode). See docs/operating.md.",
+        )
     settings.read_private_key()
     if not settings.missing_github_app:
         yield from _github_answers(settings)
@@ -124,8 +134,8 @@ def _permissions(given: dict[str, str]) -> Iterator[Checked]:
         yield Checked(
             "broken",
             "github",
-            f"the App lacks permissions ({', '.join(lacking)})",
-            "Grant them on the App's page under Permissions & events; each installation then has to accept.",
+            f"the App is missing permissions ({', '.join(lacking)})",
+            "Grant them on the App's page under Permissions & events; each installation must then accept them.",
         )
     more = sorted(f"{n}: {level}" for n, level in given.items() if n not in NEEDED)
     if more:
@@ -133,5 +143,5 @@ def _permissions(given: dict[str, str]) -> Iterator[Checked]:
             "missing",
             "github",
             f"the App has permissions that it does not need ({', '.join(more)})",
-            "Take them away on the App's page: it asks for issues, metadata and contents, nothing else.",
+            "Remove them on the App's page; it needs issues, metadata and contents only.",
         )

@@ -51,7 +51,7 @@ async def readiness(service: Service) -> dict[str, Any]:
     try:
         behind = await asyncio.to_thread(pending, service.url)
         if behind:
-            problems.append("the database schema is old: run `bot db upgrade`")
+            problems.append("the database schema is out of date: run `bot db upgrade`")
     except psycopg.Error:
         problems.append("the database does not answer")
     return {

@@ -77,7 +77,7 @@ async def _serve(settings: Settings, url: str, host: str, port: int, factory: st
             missing=settings.missing_github,
         )
         for name in unknown_variables():
-            log.warning("this variable is no setting and has no effect", variable=name)
+            log.warning("this variable is not a setting and has no effect", variable=name)
         await uvicorn.Server(config).serve()
 
 

@@ -64,7 +64,7 @@ def check_response(answer: WebhookResponse) -> None:
     if answer.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
         raise Unsure(f"Slack answered {answer.status_code}")
     if answer.status_code in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE) or answer.body.strip()[:40] in _SPENT:
-        raise Gone("the response URL is spent")
+        raise Gone("the response URL has expired")
     raise Refused(f"http_{answer.status_code}")
 
 

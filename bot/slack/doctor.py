@@ -21,8 +21,8 @@ from bot.slack.store import SlackStore
 from bot.slack.tokens import InstalledTokens, Vault, oauth_client
 
 WITHOUT = {
-    "commands": "there is no /triage and no shortcut",
-    "chat:write": "answers are shared by the response URL alone, and late ones are only logged",
+    "commands": "/triage and the shortcut don't work",
+    "chat:write": "answers are shared through the response URL only, and late ones are only logged",
     "files:read": "files are not read",
     "files:write": "no diagnostics script is sent",
     "im:write": "no diagnostics script is sent",
@@ -41,14 +41,14 @@ def token_findings(api: SlackApi, token: str, name: str, *, renewed: bool = Fals
         yield broken(f"Slack refuses the {name}: {error.code}", "Install the app again.")
         return
     except (Unreachable, Unsure, TryLater):
-        yield broken("Slack does not answer", "Check DISTRIAGE_SLACK_API_URL and the way there.")
+        yield broken("Slack does not answer", "Check DISTRIAGE_SLACK_API_URL and the network.")
         return
     if not who.is_bot:
-        yield broken(f"the {name} is no bot token", "Use the one that begins with xoxb-.")
+        yield broken(f"the {name} is not a bot token", "Use the token that starts with xoxb-.")
     elif who.expires and not renewed:
         yield broken(
-            f"the {name} expires within twelve hours, and only tokens of an installation are renewed",
-            "Install by DISTRIAGE_SLACK_CLIENT_ID and _SECRET, or use an app without token rotation.",
+            f"the {name} expires within twelve hours; only tokens from an installation are renewed",
+            "Install with DISTRIAGE_SLACK_CLIENT_ID and _SECRET, or use an app without token rotation.",
         )
     else:
         yield Checked("ok", "slack", f"the {name} works in {who.team[:60]!r}")
@@ -65,7 +65,7 @@ def _clock(who: Identity) -> Iterator[Checked]:
         return
     if abs(off) > WINDOW / 2:
         text = f"this machine's clock differs from Slack's by {round(abs(off))} seconds"
-        yield broken(text, f"Set it by NTP: above {WINDOW} seconds all of Slack's calls are refused.")
+        yield broken(text, f"Sync it with NTP: above {WINDOW} seconds all of Slack's calls are refused.")
 
 
 def broken(text: str, remedy: str) -> Checked:
@@ -83,16 +83,18 @@ def slack_findings(settings: Settings) -> Iterator[Checked]:
     given = {"BOT_TOKEN": settings.slack_bot_token, "CLIENT_ID": settings.slack_client_id}
     besides = [f"DISTRIAGE_SLACK_{name}" for name, value in given.items() if value is not None]
     if secret is None and besides:
-        yield broken(f"{ON} is not set, so Slack is off, although {besides[0]} is", "See docs/slack.md.")
+        yield broken(f"{ON} is not set, so Slack is off, even though {besides[0]} is", "See docs/slack.md.")
         return
     if secret is None:
-        yield Checked("missing", "slack", f"{ON} is not set", "See docs/slack.md; until then: off.")
+        yield Checked(
+            "missing", "slack", f"{ON} is not set", "Slack is off until it is set. See docs/slack.md."
+        )
         return
     value = secret.get_secret_value()
     if value != value.strip(" \t\r\n'\""):
-        yield broken(f"{ON} has blanks or quotes around it", "Set the bare value.")
+        yield broken(f"{ON} has spaces or quotes around it", "Remove them.")
     Vault.of(settings)
-    where = "is set" if settings.slack_token_key else "is kept in the data folder, for this machine alone"
+    where = "is set" if settings.slack_token_key else "is stored in the data folder, for this machine only"
     yield Checked("ok", "slack", f"the key that encrypts tokens {where}")
     if settings.slack_bot_token is not None:
         yield from token_findings(
@@ -108,12 +110,12 @@ def _by_oauth(settings: Settings) -> Iterator[Checked]:
             "missing",
             "slack",
             "no token: set DISTRIAGE_SLACK_BOT_TOKEN, or DISTRIAGE_SLACK_CLIENT_ID with DISTRIAGE_SLACK_CLIENT_SECRET",
-            "See docs/slack.md; until then no box opens, no file is read and no script sent.",
+            "Until then no dialog opens, no file is read and no script is sent. See docs/slack.md.",
         )
         return
     if not settings.public_url.startswith("https://"):
         yield broken(
-            f"people cannot install the app over {settings.public_url}",
+            f"people cannot install the app through {settings.public_url}",
             "Set DISTRIAGE_PUBLIC_URL to the https address.",
         )
     with database_url(settings) as url:
@@ -134,7 +136,7 @@ def _installed(settings: Settings, store: SlackStore) -> Iterator[Checked]:
         try:
             token = tokens.token(one.workspace)
         except Unreachable as error:
-            yield broken(f"{one.workspace}: {error}", "Check the way to Slack.")
+            yield broken(f"{one.workspace}: {error}", "Check the network connection to Slack.")
             continue
         if token is None:
             yield broken(

@@ -17,10 +17,10 @@ MARGIN = 65_536
 """Redacted beside what is kept, so that no half of a secret stays at the cut."""
 
 _WHY = {
-    "missing_scope": "the app lacks the scope files:read",
-    "file_not_found": "Slack does not show it to the app; add the app to the conversation it is in",
+    "missing_scope": "the app is missing the scope files:read",
+    "file_not_found": "Slack does not let the app see it; add the app to its conversation",
     "not_visible": "it is not shared in this conversation",
-    "no_text": "it is no text",
+    "no_text": "it is not text",
     "no_token": "the app has no token in this workspace",
 }
 
@@ -43,12 +43,12 @@ def read_files(task: Task, ports: SlackPorts) -> ReadFiles:
                 raise Refused("no_token")
             text, cut = _read(file_id, task, ports, token)
         except Refused as error:
-            why = _WHY.get(error.code, "Slack does not give it")
+            why = _WHY.get(error.code, "Slack does not release it")
             notes.append(f"File {place} was not read: {why}.")
             continue
         texts.append(text)
         if cut:
-            notes.append(f"Of file {place} only the first and the last {EACH_END // 10**6} MB were read.")
+            notes.append(f"Only the first and last {EACH_END // 10**6} MB of file {place} were read.")
     return ReadFiles("\n\n".join(texts), tuple(notes))
 
 

@@ -71,7 +71,8 @@ def install_router(client: OAuthClient, ports: SlackPorts) -> APIRouter:
         state, code = request.query_params.get("state", ""), request.query_params.get("code", "")
         if not _fits(signer, state, request.cookies.get(COOKIE, "")):
             return _page(
-                "This installation link is old or was opened in another browser. Please start again.", 400
+                "This installation link has expired or was opened in another browser. Please start again.",
+                400,
             )
         if not code:
             return _page("The installation was cancelled.", 400)

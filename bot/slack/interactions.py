@@ -106,7 +106,7 @@ def _corrected(labels: dict[AxisName, tuple[str, ...]], base: dict[str, Any], id
         return errors("type", "Choose at least one.")
     symptom, stage = labels.get("symptom"), labels.get("stage")
     if symptom and stage and symptom[0].partition(".")[0] != stage[0]:
-        return errors("symptom", "This symptom belongs to another stage than the one chosen.")
+        return errors("symptom", "This symptom does not belong to the chosen stage.")
     return Queue(Task(kind="correct", labels=labels, **base), id_)
 
 

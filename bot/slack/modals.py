@@ -35,7 +35,7 @@ from knowledge.triage import AXES, AxisName
 PASTE = "dt_paste"
 WRONG_LABELS = "dt_wrong_labels"
 _AXIS_WORDS: dict[AxisName, str] = {
-    "type": "What kind of post it is",
+    "type": "Type of post",
     "stage": "Stage",
     "symptom": "Symptom",
     "cause": "Root cause",
@@ -46,7 +46,7 @@ _AXIS_WORDS: dict[AxisName, str] = {
 def paste_view(opened: Open, *, files: bool) -> PassedView:
     """A large text box; with `files` also an upload, for which the app needs the scope files:read."""
     box = PlainTextInputElement(action_id="text", multiline=True, max_length=INPUT_CHARS, focus_on_load=True)
-    hint = "The lines around the first error say most. Secrets are removed before anything is kept."
+    hint = "The lines around the first error help most. Secrets are removed before anything is stored."
     blocks: list[Block] = [
         InputBlock(
             block_id="text",
@@ -68,9 +68,7 @@ def wrong_view(
     opened: Open, ids: Callable[[AxisName], Iterable[str]], name: Callable[[AxisName, str], str]
 ) -> PassedView:
     """The taxonomy to choose from; `ids` in the order shown, `name` of an id in words."""
-    note = ContextBlock(
-        elements=[_plain("Leave empty what you do not know. Stored with the redacted report.")]
-    )
+    note = ContextBlock(elements=[_plain("Leave blank what you don't know. Saved with the redacted report.")])
     blocks: list[Block] = [note]
     for axis in AXES:
         select = StaticSelectElement(action_id=axis, placeholder=_plain("not known"))
@@ -172,7 +170,7 @@ def say_now(to: Open, ports: SlackPorts, text: str) -> None:
     try:
         Sender(ports, "now").by_reply(to.reply, text)
     except (SlackError, TryLater, psycopg.Error) as error:
-        log.warning("person not told", error=type(error).__name__)
+        log.warning("person not notified", error=type(error).__name__)
 
 
 def _open(opened: Open, ports: SlackPorts) -> str | None:

@@ -55,7 +55,7 @@ class Vault:
         if not keys or any(len(key) < SHORTEST_KEY for key in keys):
             raise SettingsError(
                 f"DISTRIAGE_SLACK_TOKEN_KEY: a key has fewer than {SHORTEST_KEY} characters.",
-                'Make one with: python -c "import secrets; print(secrets.token_urlsafe(32))".',
+                'Generate one with: python -c "import secrets; print(secrets.token_urlsafe(32))".',
             )
         return cls(keys)
 
@@ -68,7 +68,7 @@ class Vault:
         try:
             return self._fernet.decrypt(sealed.encode()).decode()
         except InvalidToken:
-            raise Sealed("a sealed value cannot be opened with DISTRIAGE_SLACK_TOKEN_KEY") from None
+            raise Sealed("a stored token cannot be decrypted with DISTRIAGE_SLACK_TOKEN_KEY") from None
 
 
 def _derived(key: str, purpose: bytes) -> bytes:

@@ -34,7 +34,7 @@ def load_cases(*additional: Path) -> tuple[Case, ...]:
     given = sound_cases(additional)
     for case in given:
         if case.id in taken:
-            raise DataError(f"{case.id} is a case of the shipped corpus.", "Give it an id of its own.")
+            raise DataError(f"{case.id} is a case of the shipped corpus.", "Give it a different id.")
     return (*shipped, *given)
 
 

@@ -30,7 +30,7 @@ def label_problems(case: Case) -> list[str]:
         "topic": [labels.topic] if labels.topic else [],
     }
     return [
-        f"labels.{axis}: {one!r} is no {axis} of the taxonomy"
+        f"labels.{axis}: {one!r} is not a valid {axis} id"
         for axis, ids in given.items()
         for one in ids
         if one not in taxonomy.ids(axis)
@@ -119,7 +119,7 @@ def read_cases(paths: Iterable[Path], *, curated: bool = False) -> Reading:
             where = f"{path.name}:{number}"
             case, found = _parse(line, curated)
             if case is not None and case.id in seen:
-                found = [f"{case.id} stands already at {seen[case.id]}"]
+                found = [f"{case.id} already appears at {seen[case.id]}"]
             problems += [Problem(where, message) for message in found]
             if case is not None and not found:
                 seen[case.id] = where
@@ -134,7 +134,7 @@ def sound_cases(paths: Iterable[Path], *, curated: bool = False) -> tuple[Case, 
         more = len(reading.problems) - 1
         raise DataError(
             f"{reading.problems[0]}" + (f" (and {more} more)" if more else "") + ".",
-            "Mend the record; `bot corpus check` lists every problem.",
+            "Fix the record; `bot corpus check` lists every problem.",
         )
     return reading.cases
 
@@ -159,7 +159,7 @@ def _lines(path: Path) -> list[str]:
         text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8")
     except (OSError, EOFError, UnicodeDecodeError) as error:
         raise DataError(
-            f"{path}: cannot be read ({error}).", "Give a UTF-8 file, one JSON object a line."
+            f"{path}: cannot be read ({error}).", "Use a UTF-8 file with one JSON object per line."
         ) from error
     # Not splitlines(): a JSON string may hold U+2028 and its like unescaped.
     return text.removesuffix("\n").split("\n") if text else []

@@ -26,7 +26,7 @@ def catalogue() -> tuple[Probe, ...]:
             found += [read_probe(item, entry.name) for item in table.get("probe", [])]
     names = [probe.id for probe in found]
     if len(set(names)) != len(names):
-        raise DataError(f"A probe id stands twice: {sorted({n for n in names if names.count(n) > 1})}")
+        raise DataError(f"Duplicate probe id: {sorted({n for n in names if names.count(n) > 1})}")
     return tuple(found)
 
 
@@ -40,12 +40,12 @@ def read_probe(item: Mapping[str, Any], source: str) -> Probe:
     """One table of a catalogue file as a checked Probe."""
     name = f"{source}: {item.get('id', '?')}"
     if missing := REQUIRED - set(item):
-        raise DataError(f"{name} lacks {sorted(missing)}.")
+        raise DataError(f"{name} is missing {sorted(missing)}.")
     if unknown := set(item) - REQUIRED - OPTIONAL:
         raise DataError(f"{name} has unknown keys {sorted(unknown)}.")
     outcomes = tuple(read_outcome(one, name) for one in item["outcome"])
     if not any(one.healthy or one.inconclusive for one in outcomes):
-        raise DataError(f"{name} needs an outcome that is no finding.")
+        raise DataError(f"{name} needs an outcome that is not a finding.")
     for cause in CAUSES:
         if (total := sum(one.p.get(cause, one.otherwise) for one in outcomes if one.finding)) > 0.97:
             raise DataError(f"{name} leaves nothing for the healthy state given {cause} ({total:.2f}).")
@@ -68,7 +68,7 @@ def read_outcome(item: Mapping[str, Any], name: str) -> Outcome:
     if outcome.inconclusive or not outcome.p:
         raise DataError(f"{where}: a finding speaks for at least one cause.")
     if not 0 < outcome.otherwise < 1:
-        raise DataError(f"{where}: `otherwise` lies between 0 and 1, both excluded.")
+        raise DataError(f"{where}: `otherwise` must be above 0 and below 1.")
     if low := sorted(cause for cause, p in outcome.p.items() if p < outcome.otherwise):
         raise DataError(f"{where}: seen less often with {low} than elsewhere.")
     return outcome

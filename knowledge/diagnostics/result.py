@@ -97,7 +97,7 @@ def parse_result(text: str) -> tuple[ProbeResult, ...]:
         )
     if len(blocks) > MOST_BLOCKS:
         raise InputError(
-            f"The text holds more than {MOST_BLOCKS} blocks.", "Paste the blocks of fewer ranks."
+            f"The text contains more than {MOST_BLOCKS} blocks.", "Paste the blocks of fewer ranks."
         )
     found = {one.checksum: one for one in (read_block(body, place) for place, body in enumerate(blocks, 1))}
     return tuple(found.values())
@@ -131,7 +131,7 @@ def read_block(body: str, place: int) -> ProbeResult:
     try:
         data = json.loads(body, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"Result block {place} is not whole: it is no JSON.", again) from error
+        raise InputError(f"Result block {place} is incomplete: it is not JSON.", again) from error
     if (
         isinstance(data, dict)
         and data.get("schema") != SCHEMA
@@ -139,7 +139,7 @@ def read_block(body: str, place: int) -> ProbeResult:
     ):
         raise InputError(
             f"Result block {place} has another schema version.",
-            "Take the script from a new triage of this report.",
+            "Use the script from a new triage of this report.",
         )
     if not isinstance(data, dict) or data.get("checksum") != checksum(data):
         raise InputError(f"Result block {place} does not match its checksum: it was cut or changed.", again)
@@ -151,7 +151,7 @@ def read_block(body: str, place: int) -> ProbeResult:
             str(part) for part in error.errors()[0]["loc"][:4] if part in _OURS or isinstance(part, int)
         )
         raise InputError(
-            f"Result block {place} does not fit the schema at {where or 'its top'}.", again
+            f"Result block {place} does not match the schema at {where or 'its top'}.", again
         ) from error
 
 

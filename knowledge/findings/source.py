@@ -60,7 +60,7 @@ def read_entry(path: Path) -> Failure:
     if unknown:
         raise DataError(f"{path.name}: unknown fields {', '.join(sorted(unknown))}.", _REMEDY)
     if values.get("id") != path.stem:
-        raise DataError(f"{path.name}: the id must be {path.stem!r}, as the file is called.", _REMEDY)
+        raise DataError(f"{path.name}: the id must be {path.stem!r}, the same as the file name.", _REMEDY)
     lists: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
     lists |= _sections(path, body)
     try:

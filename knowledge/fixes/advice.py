@@ -78,7 +78,7 @@ def load_fix_texts() -> Mapping[Key, FixText]:
             key = (text.fix, text.symptom, text.framework)
             if key in texts:
                 raise DataError(
-                    f"{path.name}: {key} stands already in {texts[key].where}.", "Keep one of them."
+                    f"{path.name}: {key} already appears in {texts[key].where}.", "Keep one of them."
                 )
             _check(text)
             texts[key] = text
@@ -97,5 +97,5 @@ def _check(text: FixText) -> None:
     scopes = {"", *taxonomy.ids("symptom"), *taxonomy.ids("stage"), *(s.id for s in taxonomy.inner_stages)}
     if text.fix not in taxonomy.ids("fix") or text.symptom not in scopes:
         raise DataError(
-            f"{text.where}: {text.fix!r} or {text.symptom!r} is not in the taxonomy.", "Mend the ids."
+            f"{text.where}: {text.fix!r} or {text.symptom!r} is not in the taxonomy.", "Fix the ids."
         )

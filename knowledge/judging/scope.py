@@ -40,7 +40,7 @@ KNOWN_REPOSITORY = 0.25
 """By how much less a report of a repository of the field must look like one; scores go from 0 to 1."""
 BARE_LOG = 0.2
 """The same for a log that nobody says anything about: the head learned from posts that do."""
-_REMEDY = "Restore the file, or make it anew with: make train"
+_REMEDY = "Restore the file, or rebuild it with: make train"
 
 
 @dataclass(frozen=True, slots=True)

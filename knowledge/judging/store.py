@@ -29,7 +29,7 @@ from knowledge.taxonomy import Taxonomy
 
 FORMAT = 3
 SHIPPED = Path(__file__).parent / "judge.npz"
-_REMEDY = "Restore the file, or make it anew with: make train"
+_REMEDY = "Restore the file, or rebuild it with: make train"
 
 
 def save_judge(judge: Judge, file: Path, about: dict[str, Any]) -> None:
@@ -112,7 +112,7 @@ def check_encoder(about: Mapping[str, Any], encoder: Encoder) -> None:
     if about["encoder"] != encoder.model_hash:
         raise ModelError(
             "The judge was trained with another embedding model.",
-            "Unset DISTRIAGE_MODEL_DIR, or let it name the files of all-MiniLM-L6-v2; after `make tune`: make train.",
+            "Unset DISTRIAGE_MODEL_DIR, or point it at the all-MiniLM-L6-v2 files. After `make tune`, run: make train.",
         )
 
 

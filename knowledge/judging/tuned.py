@@ -66,7 +66,7 @@ def load_heads(taxonomy: Taxonomy, file: Path = SHIPPED_HEADS) -> TunedHeads:
 
     Raises ModelError when the file is missing or damaged, or knows none of an axis's ids.
     """
-    remedy = "Restore the file, or make it anew with: make tune"
+    remedy = "Restore the file, or rebuild it with: make tune"
     try:
         with file.open("rb") as raw, np.load(raw, allow_pickle=False) as arrays:
             meta = json.loads(arrays["meta"].tobytes())

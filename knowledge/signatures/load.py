@@ -16,7 +16,7 @@ from knowledge.signatures.signature import Signature
 
 DATA = Path(__file__).parent / "data"
 _SIGNATURE = TypeAdapter(Signature)
-_REMEDY = "Mend the entry; knowledge/signatures/signature.py says what each field holds."
+_REMEDY = "Fix the entry; knowledge/signatures/signature.py says what each field holds."
 
 
 @cache
@@ -59,7 +59,9 @@ def _parse(entry: Mapping[str, Any], family: str) -> Signature:
             f"Signature {entry.get('id', '?')} ({family}): {where}: {first['msg']}.", _REMEDY
         ) from error
     if signature.role != "context" and not (signature.symptom and signature.cause and signature.fix):
-        raise DataError(f"Signature {signature.id} ({family}) is no context line and lacks labels.", _REMEDY)
+        raise DataError(
+            f"Signature {signature.id} ({family}) has no labels; only a context line can go without.", _REMEDY
+        )
     if signature.decides and (signature.role != "root" or len(signature.cause) != 1):
         raise DataError(
             f"Signature {signature.id} ({family}) decides, but is not a root with one cause.", _REMEDY

@@ -116,4 +116,4 @@ def case_id(url: str) -> str:
         return f"{github.group(1)}#{github.group(2)}"
     if question:
         return f"stackoverflow#{question.group(1)}"
-    raise DataError(f"{url!r} is no link of an issue or question.", "Write the link as the browser shows it.")
+    raise DataError(f"{url!r} is not a link to an issue or question.", "Copy the link from the browser.")

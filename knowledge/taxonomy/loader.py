@@ -112,4 +112,4 @@ def _read_toml(path: Path) -> Row:
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise DataError(f"{path}: cannot be read ({error}).", "Give a TOML file in UTF-8.") from error
+        raise DataError(f"{path}: cannot be read ({error}).", "Use a TOML file in UTF-8.") from error

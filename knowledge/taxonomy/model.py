@@ -58,7 +58,7 @@ class Taxonomy:
             "topic": self.topics,
         }
         if axis not in by_axis:
-            raise UserError(f"There is no axis {axis!r}.", f"Use one of: {', '.join(ALL_AXES)}.")
+            raise UserError(f"Unknown axis {axis!r}.", f"Use one of: {', '.join(ALL_AXES)}.")
         return by_axis[axis]
 
     def ids(self, axis: str) -> tuple[str, ...]:

@@ -112,7 +112,7 @@ def import_reliability(folder: Path) -> Reliability:
     if not paths:
         raise DataError(
             f"{folder}: no reliability_analysis_round*.xlsx.",
-            "Give the folder of study 1's sheets.",
+            "Pass the folder with study 1's sheets.",
         )
     items: list[DoubleLabel] = []
     unpaired = 0
@@ -174,5 +174,5 @@ def _undecided(label: Hashable) -> bool:
 
 def _agreement(axis: str, pairs: list[tuple[Hashable, Hashable]]) -> Agreement:
     if not pairs:
-        raise DataError(f"No two labels of {axis} to compare.", "Give the study's complete sheets.")
+        raise DataError(f"No two labels of {axis} to compare.", "Use the study's complete sheets.")
     return agreement_of(pairs)

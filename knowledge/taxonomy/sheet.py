@@ -42,7 +42,7 @@ def read_sheets(path: Path, columns: Mapping[str, Mapping[str, tuple[str, ...]]]
         book = load_workbook(path, read_only=True, data_only=True)
     except (OSError, KeyError, ValueError, zipfile.BadZipFile, InvalidFileException) as error:
         raise DataError(
-            f"{path}: not a readable .xlsx workbook ({error}).", "Give the study's own file."
+            f"{path}: not a readable .xlsx workbook ({error}).", "Use the study's original file."
         ) from error
     try:
         sheets: dict[str, Sheet] = {}

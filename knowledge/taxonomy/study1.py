@@ -92,7 +92,7 @@ def with_links(where: str, rows: tuple[SheetRow, ...]) -> list[tuple[SheetRow, s
 def bad_row(where: str, row: SheetRow, why: str) -> DataError:
     """The error for a row that does not fit."""
     return DataError(
-        f"{where}, row {row.number}: {why}.", "Mend the cell, or add its spelling to spellings.toml."
+        f"{where}, row {row.number}: {why}.", "Fix the cell, or add its spelling to spellings.toml."
     )
 
 

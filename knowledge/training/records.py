@@ -156,7 +156,8 @@ def real_records(shared: Path) -> list[TrainingRecord]:
     real = shared / "real"
     if not (real / "labelled.jsonl").exists():
         raise DataError(
-            f"There is no real/labelled.jsonl in {shared}.", "Give the folder that holds real/ with --shared."
+            f"real/labelled.jsonl not found in {shared}.",
+            "Pass the folder that contains real/ with --shared.",
         )
     out = [_of_row(row, WEIGHT["agreed"], True, "agreed") for row in read_jsonl(real / "labelled.jsonl")]
     taken = {record.group for record in out}
@@ -198,7 +199,7 @@ def labelled_records(file: Path) -> list[TrainingRecord]:
 
 
 def read_jsonl(file: Path) -> Iterator[dict[str, Any]]:
-    """Records of a .jsonl or .jsonl.gz file. Raises DataError with file and line for what is no JSON object."""
+    """Records of a .jsonl or .jsonl.gz file. Raises DataError with file and line for what is not a JSON object."""
     try:
         with (
             gzip.open(file, "rt", encoding="utf-8")
@@ -209,10 +210,12 @@ def read_jsonl(file: Path) -> Iterator[dict[str, Any]]:
                 if line.strip():
                     row = json.loads(line)
                     if not isinstance(row, dict):
-                        raise DataError(f"{file}:{number} is no JSON object.", "Give one record a line.")
+                        raise DataError(
+                            f"{file}:{number} is not a JSON object.", "Write one record per line."
+                        )
                     yield row
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"{file}: {error}.", "Give one JSON record a line, in UTF-8.") from error
+        raise DataError(f"{file}: {error}.", "Write one JSON record per line, in UTF-8.") from error
     except OSError as error:
         raise DataError(f"{file} cannot be read: {error.strerror}.", "Check the path.") from error
 

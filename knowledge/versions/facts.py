@@ -17,7 +17,7 @@ from knowledge.errors import DataError
 from knowledge.taxonomy import load_taxonomy
 
 DATA = Path(__file__).parent / "data" / "facts.toml"
-_REMEDY = "Mend the entry; knowledge/versions/facts.py says what each field holds."
+_REMEDY = "Fix the entry; knowledge/versions/facts.py says what each field holds."
 
 
 def _specifier(text: str) -> str:

@@ -102,10 +102,10 @@ def test_a_new_entry_is_a_template_that_check_refuses_until_it_is_filled_in(
     [
         ("nckl", "a-b", "is not an area"),
         ("nccl", "taken", "exists"),
-        ("nccl", "../../outside", "is not an id"),
-        ("nccl", "Upper", "is not an id"),
-        ("nccl", "two--dashes", "is not an id"),
-        ("nccl", "with space", "is not an id"),
+        ("nccl", "../../outside", "is not a valid id"),
+        ("nccl", "Upper", "is not a valid id"),
+        ("nccl", "two--dashes", "is not a valid id"),
+        ("nccl", "with space", "is not a valid id"),
     ],
 )
 def test_a_new_entry_needs_an_area_and_a_free_id(

@@ -94,9 +94,9 @@ def test_standard_input_and_a_github_issue() -> None:
         ("empty.md", b"", "is empty"),
         ("blank.log", b" \n\t\n", "is empty"),
         ("binary.log", bytes(range(256)) * 40, "binary"),
-        ("list.json", b"[1, 2]", "no issue"),
-        ("broken.json", b'{"title": ', "no valid JSON"),
-        ("number.json", b'{"title": "x", "body": 3}', "no text"),
+        ("list.json", b"[1, 2]", "not an issue"),
+        ("broken.json", b'{"title": ', "not valid JSON"),
+        ("number.json", b'{"title": "x", "body": 3}', "not text"),
         ("empty.jsonl", b"", "is empty"),
     ],
 )
@@ -120,7 +120,7 @@ def test_missing_files_and_folders_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "note"),
     [
-        ("Erreur: échec NCCL\n".encode("latin-1") * 3, "not UTF-8"),
+        ("Erreur: échec NCCL\n".encode("latin-1") * 3, "not valid UTF-8"),
         (("RuntimeError: NCCL error\n" * 2).encode("utf-16"), ""),
         (b"```\n```python\n~~~\nRuntimeError: x\n" * 50, ""),
         (b"\x1b[31mRuntimeError\x1b[0m: boom \x07 and more\n", ""),

@@ -94,7 +94,7 @@ def test_logs_of_one_job_are_read_together_with_the_rank_of_their_names(tmp_path
 
 
 def test_a_folder_without_logs_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="holds no log"):
+    with pytest.raises(InputError, match="contains no log"):
         read_together([str(tmp_path)])
 
 

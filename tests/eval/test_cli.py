@@ -45,7 +45,7 @@ def test_predictions_read_back_as_written(tmp_path: Path) -> None:
 
 def test_what_is_no_file_of_predictions_is_told(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text("[]")
-    with pytest.raises(DataError, match="holds no predictions"):
+    with pytest.raises(DataError, match="does not contain predictions"):
         read_predictions(tmp_path / "x.json")
     with pytest.raises(DataError, match="cannot be read"):
         read_predictions(tmp_path / "none.json")
@@ -54,12 +54,12 @@ def test_what_is_no_file_of_predictions_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["--cross-validate"], "are about --data"),
-        (["--skip-known"], "are about --data"),
-        (["--data", "x.jsonl", "--splits", "time"], "have no splits"),
+        (["--cross-validate"], "require --data"),
+        (["--skip-known"], "require --data"),
+        (["--data", "x.jsonl", "--splits", "time"], "cannot be split"),
         (["--systems", "distriage,oracle"], "No such system: oracle"),
         (["--gate", "no such file"], "cannot be read"),
-        (["--report", "/dev/null/out"], "cannot be made"),
+        (["--report", "/dev/null/out"], "cannot be created"),
     ],
 )
 def test_options_that_do_not_go_together_are_told(app: typer.Typer, arguments: list[str], why: str) -> None:

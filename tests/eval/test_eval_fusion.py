@@ -133,7 +133,7 @@ def test_a_guesser_counts_nothing_changes_nothing_and_is_not_asked(
     assert all(one.high >= 0 for one in part.against["distriage+llm"])
     monkeypatch.setenv("DISTRIAGE_DATA_DIR", str(tmp_path))
     keep_fusion(runs, [system])
-    assert "From now on acme-7b is not asked" in capsys.readouterr().err
+    assert "acme-7b is now disabled" in capsys.readouterr().err
     measured = read_measured(tmp_path, system.config)
     assert measured is not None
     assert [measured.weights.of(axis) for axis in ("stage", "symptom", "cause", "fix")] == [LOCAL] * 4

@@ -67,9 +67,9 @@ def test_stats_count_each_label_in_the_order_of_the_taxonomy() -> None:
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"labels": {"type": "fault", "symptom": ["D.9"], "stage": ["D"]}}, "'D.9' is no symptom"),
-        ({"labels": {"type": "bug"}}, "'bug' is no type"),
-        ({"labels": {"type": "howto", "topic": "cooking"}}, "'cooking' is no topic"),
+        ({"labels": {"type": "fault", "symptom": ["D.9"], "stage": ["D"]}}, "'D.9' is not a valid symptom"),
+        ({"labels": {"type": "bug"}}, "'bug' is not a valid type"),
+        ({"labels": {"type": "howto", "topic": "cooking"}}, "'cooking' is not a valid topic"),
         ({"labels": {"type": "fault", "symptom": ["D.1.6"], "stage": ["B"]}}, "D.1.6 belongs to a stage"),
         ({"labels": {"type": "howto", "fix": ["network"]}}, "a howto has none"),
         ({"labels": {"type": "fault", "topic": "model"}}, "labels.topic: a fault has none"),
@@ -103,7 +103,7 @@ def test_a_line_that_is_no_json_is_told(tmp_path: Path) -> None:
 def test_an_id_that_stands_twice_is_told_with_both_places(tmp_path: Path) -> None:
     one, two = write(tmp_path / "a.jsonl", record()), write(tmp_path / "b.jsonl", record())
     assert [str(p) for p in read_cases([one, two]).problems] == [
-        "b.jsonl:1: o/r#1 stands already at a.jsonl:1"
+        "b.jsonl:1: o/r#1 already appears at a.jsonl:1"
     ]
 
 
@@ -129,7 +129,7 @@ def test_a_users_record_with_the_id_of_a_shipped_case_is_refused(tmp_path: Path)
 def test_a_users_file_with_unknown_ids_is_refused_with_a_count(tmp_path: Path) -> None:
     bad = {"type": "fault", "stage": ["E"]}
     path = write(tmp_path / "mine.jsonl", record(id="a", labels=bad), record(id="b", labels=bad))
-    with pytest.raises(DataError, match=r"mine\.jsonl:1: .*'E' is no stage.*and 1 more"):
+    with pytest.raises(DataError, match=r"mine\.jsonl:1: .*'E' is not a valid stage.*and 1 more"):
         load_cases(path)
 
 

@@ -68,7 +68,7 @@ def test_measured_without_a_gain_it_is_not_asked(tmp_path: Path) -> None:
     with open_second_reader(settings(tmp_path)) as reader:
         assert reader is None
     told = str(standing(settings(tmp_path)))
-    assert "not asked" in told and NONE.why in told and "DISTRIAGE_LLM_USE=always" in told
+    assert "disabled" in told and NONE.why in told and "DISTRIAGE_LLM_USE=always" in told
 
 
 def test_the_settings_have_the_last_word(tmp_path: Path) -> None:

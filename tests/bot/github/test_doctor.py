@@ -40,7 +40,7 @@ def test_permissions_are_those_of_the_manifest_no_fewer_and_no_more(world: World
     _, lacking, more = examined(world, fake_url)
     assert (lacking.state, lacking.text) == (
         "broken",
-        "the App lacks permissions (issues: write, contents: read)",
+        "the App is missing permissions (issues: write, contents: read)",
     )
     assert "administration: write" in more.text
 
@@ -74,7 +74,7 @@ def test_without_an_app_every_lacking_setting_is_named() -> None:
 def test_github_is_no_problem_of_who_runs_slack_alone(world: World, fake_url: str) -> None:
     nothing = {"github_webhook_secret": None, "github_app_id": None, "github_private_key": None}
     [found] = examined(world, fake_url, **nothing, slack_signing_secret=SecretStr("s"))
-    assert (found.state, found.text) == ("ok", "not set up: Slack alone")
+    assert (found.state, found.text) == ("ok", "not set up; only Slack is")
     assert len(examined(world, fake_url, **nothing)) == 3
     begun = examined(world, fake_url, **(nothing | {"github_app_id": 5}), slack_signing_secret=SecretStr("s"))
     assert [found.state for found in begun] == ["missing", "missing"]

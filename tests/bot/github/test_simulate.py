@@ -52,12 +52,12 @@ def test_an_issue_as_the_api_returns_it_will_do() -> None:
 
 @pytest.mark.parametrize("payload", [{}, {"zen": "x"}, {"title": 3}, {"action": "opened", "issue": {}}])
 def test_what_is_neither_payload_nor_issue_is_refused(payload: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="Give a payload"):
+    with pytest.raises(InputError, match="Use the payload"):
         simulate(payload, CORE)
 
 
 def test_left_alone() -> None:
-    assert simulate(opened(locked=True), CORE).reason == "left alone: locked"
+    assert simulate(opened(locked=True), CORE).reason == "ignored: locked"
 
 
 def test_silent_where_no_known_failure_matches() -> None:

@@ -284,7 +284,7 @@ def test_an_uploaded_snippet_of_a_message_is_read_and_a_missing_scope_is_named(
             )
             await b.settled()
             assert "hangs" in shown(fake.to("U1")[-1])
-            assert "the app lacks the scope files:read" in shown(fake.to("U1")[-1])
+            assert "the app is missing the scope files:read" in shown(fake.to("U1")[-1])
 
     asyncio.run(go())
 
@@ -307,7 +307,7 @@ def test_of_a_long_file_both_ends_are_read_and_no_half_secret_stays(
             await b.command("https://acme.slack.com/files/U1/F0LONG/run.log")
             await b.settled()
             message = fake.to("U1")[-1]
-            assert "Of file 1 only the first and the last 1 MB were read." in shown(message)
+            assert "Only the first and last 1 MB of file 1 were read." in shown(message)
             kept = b.ports.store.triage("T1", buttons(message)[MORE])
             assert kept is not None
             assert kept.body.startswith("first line")
@@ -324,7 +324,7 @@ def test_a_picture_is_not_read_and_said_so(opened: OpenService, fake: FakeSlack)
             fake.add_file("F0PNG", b"\x89PNG\r\n\x1a\n\0\0\0")
             await b.command("https://acme.slack.com/files/U1/F0PNG/hang.png")
             await b.settled()
-            assert fake.to("U1")[-1]["text"].endswith("File 1 was not read: it is no text.")
+            assert fake.to("U1")[-1]["text"].endswith("File 1 was not read: it is not text.")
 
     asyncio.run(go())
 
@@ -339,7 +339,10 @@ def test_a_link_without_the_scope_for_files_says_what_is_missing(
             await b.command("https://acme.slack.com/files/U1/F0OWN/run.log")
             await b.settled()
             told = fake.to("U1")[-1]["text"]
-            assert told == f"{words.NOTHING_TO_READ} File 1 was not read: the app lacks the scope files:read."
+            assert (
+                told
+                == f"{words.NOTHING_TO_READ} File 1 was not read: the app is missing the scope files:read."
+            )
 
     asyncio.run(go())
 
@@ -361,7 +364,7 @@ def test_above_the_rate_limit_a_workspace_is_refused_kindly(opened: OpenService,
             bodies = [b.command_body(f"log {n}") for n in range(3)]
             told = [await b.post("/slack/commands", body) for body in bodies]
             assert [t.content for t in told[:2]] == [b"", b""]
-            assert "has asked 2 times within a minute" in told[2].json()["text"]
+            assert "has made 2 requests in the last minute" in told[2].json()["text"]
             assert (await b.post("/slack/commands", bodies[0])).content == b"", "a retry counts once"
             await b.command("", trigger_id="t-modal")
             refused = await b.submit(fake.views[0], {"text": {"text": {"value": "log"}}})

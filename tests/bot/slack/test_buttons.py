@@ -86,7 +86,7 @@ def test_share_posts_once_however_often_it_is_pressed(opened: OpenService, fake:
             (((channel, _), message),) = fake.public.items()
             assert channel == ROOM
             assert "Shared by the person who asked." in shown(message)
-            assert "this answer is updated" in shown(message)
+            assert "to update this answer" in shown(message)
             assert SHARE not in buttons(message)
             assert [m["text"] for m in fake.to("U1")[1:]] == [words.ALREADY_SHARED] * 3
 

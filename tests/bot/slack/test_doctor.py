@@ -49,7 +49,7 @@ def test_slack_that_is_off_is_no_fault_unless_a_token_says_otherwise(fake: FakeS
     assert (off.state, off.text) == ("missing", "DISTRIAGE_SLACK_SIGNING_SECRET is not set")
     (half,) = examined(fake, slack_signing_secret=None)
     assert half.state == "broken"
-    assert "although DISTRIAGE_SLACK_BOT_TOKEN is" in half.text
+    assert "even though DISTRIAGE_SLACK_BOT_TOKEN is" in half.text
 
 
 def test_a_quoted_secret_and_a_short_key_are_named(fake: FakeSlack) -> None:
@@ -71,7 +71,7 @@ def test_tokens_that_do_not_work_are_told_apart(fake: FakeSlack) -> None:
         "Slack refuses the token: invalid_auth"
     ]
     fake.tokens.add("xoxp-person")
-    assert "is no bot token" in told(examined(fake, slack_bot_token=SecretStr("xoxp-person")), "broken")[0]
+    assert "is not a bot token" in told(examined(fake, slack_bot_token=SecretStr("xoxp-person")), "broken")[0]
     short = fake.grant("first")["access_token"]
     assert (
         "expires within twelve hours" in told(examined(fake, slack_bot_token=SecretStr(short)), "broken")[0]
@@ -117,7 +117,7 @@ def test_installations_are_looked_at_one_by_one(opened: OpenService, fake: FakeS
         f"the token of {team} cannot be read or renewed" for team in ("T2", "T1")
     ]
     plain = examined(fake, **{**by_oauth, "public_url": "http://triage.example"})
-    assert "people cannot install the app over http://triage.example" in told(plain, "broken")
+    assert "people cannot install the app through http://triage.example" in told(plain, "broken")
 
 
 def test_the_command_prints_the_findings(

@@ -88,5 +88,5 @@ def test_a_table_that_is_no_set_of_likelihoods_is_refused(change: dict[str, obje
 
 
 def test_an_entry_without_title_is_refused() -> None:
-    with pytest.raises(DataError, match="lacks"):
+    with pytest.raises(DataError, match="is missing"):
         read_probe({key: value for key, value in ENTRY.items() if key != "title"}, "t.toml")
