@@ -60,7 +60,7 @@ def test_a_changed_value_is_told() -> None:
 
 def test_a_cut_block_is_told() -> None:
     text = block(result())
-    with pytest.raises(InputError, match="not whole"):
+    with pytest.raises(InputError, match="incomplete"):
         parse_result(text[: len(text) // 2])
 
 
@@ -113,7 +113,7 @@ def test_sizes_are_capped_before_anything_is_parsed() -> None:
 
 
 def test_deep_nesting_is_refused_and_does_not_crash() -> None:
-    with pytest.raises(InputError, match="not whole"):
+    with pytest.raises(InputError, match="incomplete"):
         parse_result("```distriage-result\n" + "[" * 100_000 + "\n```\n")
 
 
