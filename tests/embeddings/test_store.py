@@ -88,7 +88,7 @@ def test_an_index_of_an_older_converter_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_missing_index_is_told(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="no index"):
+    with pytest.raises(ModelError, match="No index"):
         load_index(tmp_path / "nowhere", FakeEncoder())
 
 

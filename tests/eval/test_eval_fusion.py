@@ -161,7 +161,7 @@ def test_too_little_is_not_kept(tmp_path: Path) -> None:
         (["distriage+llm"], {"fit_fusion": True}, "with and without"),
         (["distriage", "llm"], {"fit_fusion": True}, "with and without"),
         (["distriage", "distriage+llm"], {"fit_fusion": True, "held_out": True}, "needs folds"),
-        (["distriage"], {"fresh": True}, "about an LLM's answers"),
+        (["distriage"], {"fresh": True}, "--fresh requires"),
     ],
 )
 def test_options_that_need_other_systems_say_so(names: list[str], options: dict[str, bool], why: str) -> None:

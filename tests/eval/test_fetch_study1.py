@@ -89,7 +89,7 @@ def test_a_sheet_of_another_content_is_refused(
     httpserver.expect_request("/repos/o/package/contents/some dir/final categories.xlsx").respond_with_data(
         "x"
     )
-    with pytest.raises(FetchError, match="another checksum"):
+    with pytest.raises(FetchError, match="does not match the pinned checksum"):
         fetch_sheets(package(b"", "0" * 64), github(), tmp_path)
     assert not (tmp_path / "final_categories.xlsx").exists()
 
@@ -129,7 +129,7 @@ def test_a_refusal_for_good_is_an_error(
     status: int, httpserver: HTTPServer, github: Callable[..., PoliteGitHub]
 ) -> None:
     httpserver.expect_request("/repos/o/r/issues/1").respond_with_data("no", status)
-    with pytest.raises(FetchError, match=f"answers {status}"):
+    with pytest.raises(FetchError, match=f"returned {status}"):
         github().issue("o/r", 1)
 
 

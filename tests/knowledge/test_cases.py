@@ -76,7 +76,7 @@ def test_stats_count_each_label_in_the_order_of_the_taxonomy() -> None:
         ({"labels": {"type": "fault", "fix": ["network"], "cause": ["other"]}}, "the fixes tell"),
         ({"labels": {"type": "fault", "colour": "red"}}, "labels.colour: Extra inputs"),
         ({"url": "https://github.com/o/r/issues/2"}, "leads to o/r#2"),
-        ({"url": "http://example.org/1"}, "no link of an issue"),
+        ({"url": "http://example.org/1"}, "not a link to an issue"),
         ({"title": ""}, "title: "),
         ({"body": None}, "body: "),
         ({"votes": 3}, "votes: Extra inputs"),

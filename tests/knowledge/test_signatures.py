@@ -258,7 +258,7 @@ def test_a_file_of_ones_own_is_read(tmp_path: Path) -> None:
         (ENTRY + 'frameworks = ["abacus"]', "abacus"),
         (ENTRY + 'also_fires_on = ["nobody"]', "nobody"),
         (ENTRY + 'colour = "red"', "colour"),
-        (ENTRY.replace('symptom = ["B.1"]', "symptom = []"), "lacks labels"),
+        (ENTRY.replace('symptom = ["B.1"]', "symptom = []"), "has no labels"),
         ("[[signature]", "not TOML"),
         ("signature = 3", "must hold"),
     ],

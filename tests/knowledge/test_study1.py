@@ -140,7 +140,7 @@ def test_howtos_carry_topic_and_subtopic(tmp_path: Path) -> None:
         ),
         (fault(ISSUE + "1", SETUP, None, "setup failure", "x", "maybe"), "must be 0 or 1"),
         (fault(ISSUE + "1", SETUP, None, "setup failure", ""), "no fix pattern"),
-        (fault("x", SETUP, None, "setup failure", "change hardware"), "no link of an issue"),
+        (fault("x", SETUP, None, "setup failure", "change hardware"), "not a link to an issue"),
         (
             fault(None, SETUP, None, "setup failure", "change hardware"),
             "first row has no link",

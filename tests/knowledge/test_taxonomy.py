@@ -68,7 +68,7 @@ def test_an_unknown_id_is_told_with_near_matches() -> None:
         load_taxonomy().entry("D.1.66")
     with pytest.raises(UserError, match="dependency_version"):
         load_taxonomy().cause_of_fix("dependency_versions")
-    with pytest.raises(UserError, match="no axis"):
+    with pytest.raises(UserError, match="Unknown axis"):
         load_taxonomy().ids("colour")
 
 

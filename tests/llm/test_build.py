@@ -116,5 +116,5 @@ def test_the_dry_run_names_azure_s_address_and_hides_its_key(config: LlmConfig, 
 
 
 def test_a_base_url_that_is_none_is_told_with_the_settings() -> None:
-    with pytest.raises(SettingsError, match="no http"):
+    with pytest.raises(SettingsError, match="not an http"):
         llm_config(Settings(llm_base_url="localhost:11434", llm_model="m"))

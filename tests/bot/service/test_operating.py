@@ -234,7 +234,7 @@ def test_upgrade_and_link_from_the_command_line(runner: CliRunner) -> None:
 
 def test_the_address_that_a_link_assumes_is_named(runner: CliRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     assumed = runner.invoke(service_cli(), ["admin", "link"])
-    assert "DISTRIAGE_PUBLIC_URL is not set: http://127.0.0.1:8000 is assumed" in assumed.stderr
+    assert "DISTRIAGE_PUBLIC_URL is not set; assuming http://127.0.0.1:8000" in assumed.stderr
     monkeypatch.setenv("DISTRIAGE_PUBLIC_URL", "https://triage.example.org")
     known = runner.invoke(service_cli(), ["admin", "link"])
     assert known.stdout.startswith("https://triage.example.org/sign-in?token=")

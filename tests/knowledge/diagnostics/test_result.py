@@ -60,7 +60,7 @@ def test_a_changed_value_is_told() -> None:
 
 def test_a_cut_block_is_told() -> None:
     text = block(result())
-    with pytest.raises(InputError, match="not whole"):
+    with pytest.raises(InputError, match="incomplete"):
         parse_result(text[: len(text) // 2])
 
 
@@ -84,7 +84,7 @@ def test_another_schema_version_is_told() -> None:
     ],
 )
 def test_what_does_not_fit_the_schema_is_refused(change: dict[str, object]) -> None:
-    with pytest.raises(InputError, match="does not fit the schema"):
+    with pytest.raises(InputError, match="does not match the schema"):
         parse_result(block(result(**change)))
 
 
@@ -94,12 +94,12 @@ def test_no_word_of_a_block_is_in_the_error_about_it() -> None:
     for change in ({"probes": [probe]}, {evil: 1}):
         with pytest.raises(InputError) as caught:
             parse_result(block(result(**change)))
-        assert "does not fit the schema" in str(caught.value)
+        assert "does not match the schema" in str(caught.value)
         assert "evil" not in f"{caught.value} {caught.value.remedy}"
 
 
 def test_numbers_that_json_does_not_know_are_refused() -> None:
-    with pytest.raises(InputError, match="no JSON"):
+    with pytest.raises(InputError, match="not JSON"):
         parse_result(block(result()).replace("1.25", "NaN"))
 
 
@@ -113,7 +113,7 @@ def test_sizes_are_capped_before_anything_is_parsed() -> None:
 
 
 def test_deep_nesting_is_refused_and_does_not_crash() -> None:
-    with pytest.raises(InputError, match="not whole"):
+    with pytest.raises(InputError, match="incomplete"):
         parse_result("```distriage-result\n" + "[" * 100_000 + "\n```\n")
 
 
