@@ -40,6 +40,9 @@ _COPIED = 12
 _PUNCTUATION = frozenset("–—‘’“”…→×≥≤µ≈−•\u00a0")
 _COMPARE = re2.compile(r"[<>]=?|->|=>")
 _MARKUP = re2.compile(r"!\[|\]\(|\]\[|&[a-z]+;|&#|\$\$|\\\\|@\S|(?:^|\s)#{1,6}\s|\|.*\|")
+_DECORATOR = re2.compile(r"`@[A-Za-z_]\w*(?:\.\w+)+`")
+"""In code a name with a dot is nobody's account."""
+_SOURCE_FILE = re2.compile(r"(?i)^[\w-]+\.cc$")
 _REFERENCE = re2.compile(r"#\s*[0-9]|\bGH-[0-9]")
 _ADDRESS = re2.compile(r"(?i)\b[a-z][a-z0-9+.-]{1,12}:/+\S*|\bwww\.\S+|\b(?:mailto|javascript|data):\S*")
 _DOMAIN = re2.compile(
@@ -125,6 +128,8 @@ class Known:
         for text in found:
             plain = text.replace(",", "")
             out.add(plain)
+            # A number may be one of several in a file's name: "events.1568880714.host.3156.0".
+            out |= {part for part in plain.split(".") if len(part) >= 3}
             if plain.count(".") > 1 or len(plain) > 15:
                 continue
             value = float(plain)
@@ -221,7 +226,12 @@ def _form(text: str) -> str | None:
         return "length"
     if has_unseen(text) or not all(c.isascii() or c in _PUNCTUATION for c in text):
         return "characters"
-    if text.count("`") % 2 or "``" in text or _MARKUP.search(text) or _REFERENCE.search(text):
+    if (
+        text.count("`") % 2
+        or "``" in text
+        or _MARKUP.search(_DECORATOR.sub("", text))
+        or _REFERENCE.search(text)
+    ):
         return "markup"
     # Comparisons are prose; anything else in angle brackets is a tag or a placeholder.
     if any(c in "<>" for c in _COMPARE.sub("", re2.sub(r"<[A-Za-z ]{2,20}>", "", text))) or re2.search(
@@ -302,7 +312,10 @@ def _addresses(text: str, known: Known) -> str | None:
     sources = known.material.sources
     for pattern in (_ADDRESS, _DOMAIN):
         for match in pattern.finditer(text):
-            if str(match.group(0)).rstrip(".,;:)'\"") not in sources:
+            place = str(match.group(0)).rstrip(".,;:)'\"")
+            if _SOURCE_FILE.match(place) and f"`{place}`" in text and known.has(place):
+                continue
+            if place not in sources:
                 return "link"
     for match in _IP.finditer(text):
         try:

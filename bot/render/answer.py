@@ -28,12 +28,15 @@ def support(sentence: AnswerSentence) -> str:
     return ", ".join(told)
 
 
-def answer_parts(answer: WrittenAnswer, limit: int = 100_000) -> list[str]:
-    """The answer in Markdown within about `limit` characters: what and why, what to check and do, questions."""
+def answer_parts(answer: WrittenAnswer, limit: int = 100_000, *, cited: bool = True) -> list[str]:
+    """The answer in Markdown within about `limit` characters: what and why, what to check and do, questions.
+
+    `cited`: each sentence says what it rests on, as `support_list` does apart from it.
+    """
     sentences = list(answer.sentences)
     snippets = [*answer.commands, *answer.code]
     while True:
-        parts = [*_paragraphs(sentences), *map(_snippet, snippets)]
+        parts = [*_paragraphs(sentences, cited), *map(_snippet, snippets)]
         if sum(map(len, parts)) + 2 * len(parts) <= limit:
             return parts
         if snippets:
@@ -47,27 +50,33 @@ def answer_parts(answer: WrittenAnswer, limit: int = 100_000) -> list[str]:
         sentences.remove(spare)
 
 
+def support_list(answer: WrittenAnswer) -> str:
+    """What each sentence rests on, as a list that begins with its first words."""
+    rests = [(s.text, support(s) or "reasoning") for s in answer.sentences]
+    return "\n".join(f"- {code_span(text, 60)}: {prose(basis, 300)}" for text, basis in rests)
+
+
 def _spare(sentence: AnswerSentence, role: str, sentences: Sequence[AnswerSentence]) -> bool:
     return sentence.role == role and (role == "question" or sum(s.role == role for s in sentences) > 1)
 
 
-def _paragraphs(sentences: Sequence[AnswerSentence]) -> Iterator[str]:
+def _paragraphs(sentences: Sequence[AnswerSentence], cited: bool) -> Iterator[str]:
     for roles in (_FIRST[:2], _FIRST[2:4]):
-        told = [_sentence(s) for s in sentences if s.role in roles]
+        told = [_sentence(s, cited) for s in sentences if s.role in roles]
         if told:
             yield " ".join(told)
-    asked = [f"- {_sentence(s)}" for s in sentences if s.role == "question"]
+    asked = [f"- {_sentence(s, cited)}" for s in sentences if s.role == "question"]
     if asked:
         yield "\n".join(asked)
 
 
-def _sentence(sentence: AnswerSentence) -> str:
-    rests = support(sentence)
+def _sentence(sentence: AnswerSentence, cited: bool) -> str:
+    rests = support(sentence) if cited else ""
     told = prose(sentence.text, 420)
     return f"{told} ({prose(rests, 200)})" if rests else told
 
 
 def _snippet(snippet: AnswerSnippet) -> str:
     if snippet.language == "sh":
-        return f"{prose(snippet.purpose, 300)} {code_span(snippet.text)}"
+        return f"{code_span(snippet.text)}: {prose(snippet.purpose, 300)}"
     return f"{prose(snippet.purpose, 300)}\n\n{fenced(snippet.text, 'python')}"

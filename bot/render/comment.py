@@ -6,10 +6,10 @@ Whatever is not written here goes through knowledge/text/quote.py; the gate then
 from __future__ import annotations
 
 from bot.gate.rules import case_link, source_link
-from bot.render.answer import VISIBLE_CHARS, answer_parts, written
+from bot.render.answer import VISIBLE_CHARS, answer_parts, support_list, written
 from bot.render.classified import classified_parts
 from bot.render.findings import finding_folds, finding_links, finding_parts, quoted
-from bot.render.folds import explain_fold, feedback_fold, script_fold
+from bot.render.folds import explain_fold, feedback_fold, fold, script_fold
 from bot.render.view import Draft, View
 from bot.render.wording import DIAGNOSTICS, NARROW_DOWN, SIMILAR
 from knowledge.findings.failure import load_catalogue
@@ -31,6 +31,7 @@ def render_comment(view: View) -> Draft:
     if answer is None and ("missing" in view.sections or view.what == "ask"):
         parts += _asks(view)
     folds = [*finding_folds(view.findings), *_cases(cases)] if view.what == "finding" else []
+    folds += [fold("Which lines this is based on", support_list(answer))] if answer else []
     script = source_link(view.script_link or "") if _has_script(view) else None
     folds += [script_fold(script)] if script else []
     folds += [*([explain_fold(view.triage)] if view.explain else []), feedback_fold(by_model=_by_model(view))]
@@ -50,7 +51,7 @@ def _written(answer: WrittenAnswer, view: View) -> list[str]:
     quotes = [*(q for f in view.findings for q in f.lines), *view.triage.evidence.lines]
     line = next((q for q in quotes if not q.in_title and q.line in cited), None)
     quote = [quoted([line])] if line else []
-    told = answer_parts(answer, VISIBLE_CHARS - sum(map(len, quote)) - 2)
+    told = answer_parts(answer, VISIBLE_CHARS - sum(map(len, quote)) - 2, cited=False)
     return [*quote, *told, *_measured(view)]
 
 

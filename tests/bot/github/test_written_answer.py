@@ -103,7 +103,8 @@ def test_the_answer_is_a_reason_to_speak_only_where_the_mode_says_so() -> None:
 def test_the_comment_holds_the_answer_with_its_support_and_who_wrote_it() -> None:
     body = render_comment(View(a_triage(answer=answer()), FakeCore().name, written=True)).body
     visible = body.split("<details>")[0]
-    assert f"{SAID} (line 1)" in visible
+    assert SAID in visible and "(line 1)" not in visible
+    assert "Which lines this is based on" in body and ": line 1" in body
     assert "`py-spy dump --pid PID`" in visible
     assert OLD not in visible
     assert "drafted by a language model (`acme-7b`)" in body
