@@ -269,7 +269,8 @@ def plain_code(text: str) -> str:
 def _node_fault(node: ast.AST, material: Material) -> str | None:
     if not isinstance(node, _NODES):
         return "construct"
-    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+    # Code that does nothing, such as a lone word, is text in disguise.
+    if isinstance(node, ast.Expr) and not isinstance(node.value, ast.Call):
         return "text in code"
     if isinstance(node, ast.Import | ast.ImportFrom):
         return _import_fault(node)

@@ -25,7 +25,7 @@ def duplicates_command(
         Path | None, typer.Option(help='Write {"id", "near": [ids, best first]} for each query here.')
     ] = None,
 ) -> None:
-    """Score how often a marked duplicate is among the nearest earlier reports, beside plain TF-IDF.
+    """Score how often a marked duplicate is among the nearest earlier reports, compared with plain TF-IDF.
 
     A record: {"id", "opened", "title", "body", "duplicates": [ids]}. Only earlier reports are candidates.
     """

@@ -46,10 +46,10 @@ def _by_model(view: View) -> str | None:
 
 
 def _written(answer: WrittenAnswer, view: View) -> list[str]:
-    """The verified answer, above it the first line of the report that it rests on."""
-    cited = {number for s in answer.sentences for number in s.lines}
+    """The verified answer, above it the root error where the answer says that this is what is wrong."""
+    cited = {number for s in answer.sentences if s.role == "what" for number in s.lines}
     quotes = [*(q for f in view.findings for q in f.lines), *view.triage.evidence.lines]
-    line = next((q for q in quotes if not q.in_title and q.line in cited), None)
+    line = next((q for q in quotes if not q.in_title and q.line in cited and q.role == "root"), None)
     quote = [quoted([line])] if line else []
     told = answer_parts(answer, VISIBLE_CHARS - sum(map(len, quote)) - 2, cited=False)
     return [*quote, *told, *_measured(view)]

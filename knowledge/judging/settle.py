@@ -24,7 +24,7 @@ CERTAIN = 0.92
 """Probability of what a deciding line says: set, not counted, as labelled reports hold too few such lines."""
 LIKELY = 0.75
 """Probability of what the root line of a bare log speaks for."""
-FEW_TOLD = 12
+FEW_TOLD = 6
 """Words of title and prose up to which a report is judged as a bare log."""
 _WORD = re2.compile(r"[A-Za-z']{2,}")
 _ADVISES = re2.compile(
