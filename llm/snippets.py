@@ -127,6 +127,8 @@ def _read_only() -> Any:
 def command_fault(command: Snippet, material: Material) -> str | None:
     """Why a command may not be handed out, in a word; None when it may."""
     text = command.text.strip()
+    if "[redacted" in text:
+        return "redacted"
     if command.language.lower() not in ("sh", "bash", "shell", "console", "text", ""):
         return "language"
     if not text.isascii() or len(text) > COMMAND_CHARS or "\n" in text:

@@ -43,6 +43,10 @@ _MARKUP = re2.compile(r"!\[|\]\(|\]\[|&[a-z]+;|&#|\$\$|\\\\|@\S|(?:^|\s)#{1,6}\s
 _DECORATOR = re2.compile(r"`@[A-Za-z_]\w*(?:\.\w+)+`")
 """In code a name with a dot is nobody's account."""
 _SOURCE_FILE = re2.compile(r"(?i)^[\w-]+\.cc$")
+_LEANS = re2.compile(
+    r"(?:Both|Also|Then|This|That|These|Those|They|It|So|Otherwise|Instead|Either|Hence|Therefore)\b"
+)
+"""How a sentence begins that says nothing without the one before it."""
 _REFERENCE = re2.compile(r"#\s*[0-9]|\bGH-[0-9]")
 _ADDRESS = re2.compile(r"(?i)\b[a-z][a-z0-9+.-]{1,12}:/+\S*|\bwww\.\S+|\b(?:mailto|javascript|data):\S*")
 _DOMAIN = re2.compile(
@@ -145,8 +149,8 @@ class Known:
         return [f" {' '.join(_WORD.findall(line.lower()))} " for line in self.material.lines.values()]
 
     def has(self, name: str) -> bool:
-        """Whether a name occurs, as a whole word, in what was shown."""
-        return bool(re2.search(rf"(?i)(?:^|[^A-Za-z0-9_]){re2.escape(name)}(?:$|[^A-Za-z0-9_])", self.all))
+        """Whether a name occurs in what was shown, as a whole word or between the underscores of a longer one."""
+        return bool(re2.search(rf"(?i)(?:^|[^A-Za-z0-9]){re2.escape(name)}(?:$|[^A-Za-z0-9])", self.all))
 
     def documented(self, name: str) -> bool:
         """Whether our own catalogue uses a name, be it in what was shown or elsewhere."""
@@ -160,19 +164,26 @@ def held(draft: Draft, material: Material) -> Held:
     known, voided = Known(material), list[Voided]()
     sentences: list[Sentence] = []
     count = questions = 0
+    gone = False
     for n, sentence in enumerate(draft.sentences[: 2 * SENTENCES], 1):
         rule = sentence_fault(sentence, known)
         count += len(sentence.text.split())
         questions += sentence.role == "question"
         if rule is None and sentence.role == "question" and questions > QUESTIONS:
             rule = "questions"
+        if rule is None and gone and _LEANS.match(sentence.text):
+            rule = "leans"
+        gone = rule is not None
         if rule is None and (count > WORDS or len(sentences) == SENTENCES):
             rule = "length"
         if rule is None:
             sentences.append(sentence)
         else:
             voided.append(Voided(f"sentence {n}", rule))
-    commands = _snippets("command", draft.commands, known, voided)
+    said = " ".join(sentence.text for sentence in sentences)
+    commands = tuple(
+        c for c in _snippets("command", draft.commands, known, voided) if f"`{c.text}`" not in said
+    )
     code = _snippets("code", draft.code, known, voided)
     left = Draft(tuple(sentences), commands, code)
     return Held(left if has_core(left) else None, tuple(voided))
@@ -400,6 +411,9 @@ def _names(text: str, known: Known) -> str | None:
         last = name.replace("::", ".").rpartition(".")[2]
         if known.has(name) or known.documented(name) or name in words("code", "calls") or known_package(name):
             continue
+        # An attribute that was shown, of an object that was shown.
+        if "." in name and all(known.has(part) for part in name.split(".")):
+            continue
         if len(last) >= 6 and (known.has(last) or known.documented(last)):
             continue
         if name.endswith("s") and (known.has(name[:-1]) or name[:-1] in words("names", "products")):
@@ -467,7 +481,11 @@ def _snippets(
 def without(draft: Draft, refuted: Collection[int]) -> Draft | None:
     """The draft without the parts numbered as in `numbered_parts`; None when the core is gone."""
     parts: list[object] = [*draft.sentences, *draft.commands, *draft.code]
-    left = [part for n, part in enumerate(parts, 1) if n not in refuted]
+    out = set(refuted)
+    for n, sentence in enumerate(draft.sentences, 1):
+        if n - 1 in out and _LEANS.match(sentence.text):
+            out.add(n)
+    left = [part for n, part in enumerate(parts, 1) if n not in out]
     kept = Draft(
         tuple(s for s in draft.sentences if any(s is part for part in left)),
         tuple(c for c in draft.commands if any(c is part for part in left)),

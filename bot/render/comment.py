@@ -27,6 +27,9 @@ def render_comment(view: View) -> Draft:
         return Draft("The report was edited; nothing to add to the current text.\n", frozenset())
     cases = _resolved(view) if "cases" in view.sections and view.what == "finding" else []
     answer = written(view.triage) if view.written and view.what == "finding" else None
+    if answer:
+        cited = {id_ for sentence in answer.sentences for id_ in sentence.cases}
+        cases = [case for case in cases if case.id in cited]
     parts = [] if view.what == "ask" else _written(answer, view) if answer else _told(view)
     if answer is None and ("missing" in view.sections or view.what == "ask"):
         parts += _asks(view)

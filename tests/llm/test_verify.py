@@ -162,6 +162,17 @@ def test_without_a_core_nothing_is_said() -> None:
     assert without(Draft((WHAT, CHECK)), {2}) is None
 
 
+def test_a_sentence_that_leans_on_one_that_went_goes_too() -> None:
+    void = Sentence("Set `NO_SUCH_SETTING_ANYWHERE` on each rank.", "fix", reasoning=True)
+    leaning = Sentence("Also look at the other ranks.", "fix", reasoning=True)
+    found = held(Draft((WHAT, CHECK, void, leaning)), MATERIAL)
+    assert found.draft is not None and found.draft.sentences == (WHAT, CHECK)
+    assert [one.rule for one in found.voided][-1] == "leans"
+    refuted = Sentence("Raise the timeout of the group.", "fix", reasoning=True)
+    kept = without(Draft((WHAT, CHECK, refuted, leaning)), {3})
+    assert kept is not None and kept.sentences == (WHAT, CHECK)
+
+
 def test_a_long_draft_is_cut_and_has_two_questions_at_most() -> None:
     questions = tuple(Sentence("Does it hang with one node?", "question", reasoning=True) for _ in range(5))
     long = tuple(Sentence("The ranks wait. " * 20, "why", lines=(5,)) for _ in range(9))
