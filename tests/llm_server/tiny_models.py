@@ -40,7 +40,7 @@ def trained() -> dict[str, Any]:
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    texts = [ROOT / "knowledge" / "taxonomy" / "entries.toml", ROOT / "bot" / "llm" / "texts.toml"]
+    texts = [ROOT / "knowledge" / "taxonomy" / "entries.toml", ROOT / "llm" / "texts.toml"]
     tokenizer.train([str(path) for path in texts], trainer)
     model: dict[str, Any] = json.loads(tokenizer.to_str())["model"]
     return model
