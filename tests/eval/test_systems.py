@@ -148,7 +148,7 @@ def test_the_same_run_twice_predicts_the_same(benchmark_: Benchmark, taxonomy: T
 
 
 def test_an_unknown_baseline_is_told() -> None:
-    with pytest.raises(UserError, match="no system 'oracle'"):
+    with pytest.raises(UserError, match="Unknown system 'oracle'"):
         baseline("oracle", FakeEncoder)
 
 

@@ -143,7 +143,7 @@ def test_a_user_id_without_a_name_is_told_at_once(folder: Path) -> None:
     said = subprocess.run(
         [sys.executable, "-c", code, str(folder)], capture_output=True, text=True, timeout=30
     )
-    assert "54321 has no name" in said.stdout
+    assert "54321 has no user name" in said.stdout
     assert "DISTRIAGE_DATABASE_URL" in said.stdout
 
 
