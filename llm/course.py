@@ -14,7 +14,6 @@ from llm.faults import LlmFault, NotAsked, UnknownIds
 from llm.fusion import FusionWeights, Judgements, fuse
 from llm.reader import Account
 from llm.values import RANKING, Duty, Tokens
-from llm.verify import Voided
 
 T = TypeVar("T")
 
@@ -33,12 +32,6 @@ class Course:
     """The local judge's judgement of the account."""
     verdict: Verdict | None = None
     answer: WrittenAnswer | None = None
-    voided_parts: list[Voided] = field(default_factory=list)
-    """What the program took out of the draft, and why."""
-    refuted: int = 0
-    """Parts of the draft that the verifier took out."""
-    silent: str | None = None
-    """Why the writer said nothing."""
     duties: list[Duty] = field(default_factory=list)
     faults: list[LlmFault] = field(default_factory=list)
     tokens: Tokens = field(default_factory=Tokens)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
 from knowledge.diagnostics import parse_result
 from knowledge.engine import Examined, Knowledge, conclude, examine
 from knowledge.judging.axes import JUDGED
@@ -28,10 +31,12 @@ from llm.fusion import FusionWeights, Judgements, fuse
 from llm.fusion_file import load_weights
 from llm.reader import Account, as_report, read_account, reader_request
 from llm.shown_lines import ShownLines
-from llm.values import MAX_WAIT, Clock, Duty
+from llm.values import MAX_WAIT, ChatRequest, Clock, Duty
 from llm.verifier import read_verdicts, verifier_request
 from llm.verify import held, without
 from llm.writer import WriterQuestion, as_answer, read_draft, writer_question, writer_request
+
+T = TypeVar("T")
 
 NEIGHBOURS = 5
 SHARES: dict[Duty, float] = {"reader": 3, "adjudicator": 2, "writer": 4, "verifier": 2}
@@ -95,14 +100,9 @@ class SecondReader:
         reading = course.examined.reading
         request, shown = reader_request(reading, new_token())
         until = self._until(course, "reader")
-        try:
-            answered = self._caller.ask(
-                request, lambda value: read_account(value, shown), course.scope, until
-            )
-        except LlmFault as fault:
-            course.failed(fault)
+        course.account = self._asked(course, request, lambda value: read_account(value, shown), until)
+        if course.account is None:
             return
-        course.account = course.done("reader", answered)
         course.account_judgement = examine(as_report(course.account, reading, shown), knowledge).judgement
 
     def _adjudicate(self, course: Course, knowledge: Knowledge) -> None:
@@ -111,14 +111,7 @@ class SecondReader:
         )
         request = adjudicator_request(question, knowledge.taxonomy, new_token())
         until = self._until(course, "adjudicator")
-        try:
-            answered = self._caller.ask(
-                request, lambda value: read_verdict(value, question), course.scope, until
-            )
-        except LlmFault as fault:
-            course.failed(fault)
-            return
-        course.verdict = course.done("adjudicator", answered)
+        course.verdict = self._asked(course, request, lambda value: read_verdict(value, question), until)
 
     def _write(self, course: Course, triage: Triage) -> None:
         """Have an answer drafted, checked by program and by a second call; a fault leaves none."""
@@ -128,34 +121,29 @@ class SecondReader:
         question = writer_question(triage, course.examined.reading)
         request = writer_request(question, new_token())
         until = self._until(course, "writer")
-        try:
-            answered = self._caller.ask(
-                request, lambda value: read_draft(value, question), course.scope, until
-            )
-        except LlmFault as fault:
-            course.failed(fault)
-            return
-        draft = course.done("writer", answered)
-        course.silent = draft.silent or None
-        checked = held(draft, question.material)
-        course.voided_parts += checked.voided
-        if checked.draft is not None:
-            self._verify(course, checked.draft, question)
+        draft = self._asked(course, request, lambda value: read_draft(value, question), until)
+        checked = held(draft, question.material).draft if draft is not None else None
+        if checked is not None:
+            self._verify(course, checked, question)
 
     def _verify(self, course: Course, draft: Draft, question: WriterQuestion) -> None:
         request = verifier_request(draft, question, new_token())
-        try:
-            answered = self._caller.ask(
-                request, lambda value: read_verdicts(value, draft), course.scope, course.until
-            )
-        except LlmFault as fault:
-            course.failed(fault)
+        refuted = self._asked(course, request, lambda value: read_verdicts(value, draft), course.until)
+        if refuted is None:
             course.answer = as_answer(draft, self._config.model, verified=False)
             return
-        refuted = course.done("verifier", answered)
-        course.refuted = len(refuted)
         left = without(draft, refuted)
         course.answer = as_answer(left, self._config.model, verified=True) if left else None
+
+    def _asked(
+        self, course: Course, request: ChatRequest, read: Callable[[Mapping[str, Any]], T], until: float
+    ) -> T | None:
+        """The answer, booked; None after a fault, which is booked too."""
+        try:
+            return course.done(request.duty, self._caller.ask(request, read, course.scope, until))
+        except LlmFault as fault:
+            course.failed(fault)
+            return None
 
     def _until(self, course: Course, duty: Duty) -> float:
         """The moment until which a duty is waited for, so that those after it have their share."""

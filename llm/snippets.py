@@ -7,17 +7,15 @@ never taken because a report names it: reports are written by strangers.
 from __future__ import annotations
 
 import ast
-import json
 import shlex
 import tomllib
-from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 import re2
 
-from knowledge.findings.failure import load_catalogue
+from knowledge.findings.failure import COMPILED
 from llm.draft import Material, Snippet
 
 _FILE = Path(__file__).parent / "allowed.toml"
@@ -91,7 +89,16 @@ def words(table: str, key: str) -> frozenset[str]:
 @cache
 def catalogue_text() -> str:
     """All that the catalogue says, as one text: what names exist."""
-    return json.dumps([entry.to_json() for entry in load_catalogue().values()], ensure_ascii=False)
+    return COMPILED.read_text("utf-8")
+
+
+@lru_cache(maxsize=4096)
+def documented(name: str) -> bool:
+    """Whether our own catalogue uses a name, be it in what was shown or elsewhere."""
+    text = catalogue_text()
+    # The catalogue is large and most names are not in it: a plain search first.
+    whole = rf"(?:^|[^A-Za-z0-9_]){re2.escape(name)}(?:$|[^A-Za-z0-9_])"
+    return name in text and bool(re2.search(whole, text))
 
 
 @cache
@@ -110,9 +117,7 @@ def packages() -> frozenset[str]:
 def settings() -> frozenset[str]:
     """Environment variables that may be set: those of allowed.toml, and those the catalogue speaks of."""
     named = {str(m.group(0)) for m in _VARIABLE.finditer(catalogue_text())}
-    return frozenset(
-        name for name in named | set(words("settings", "names")) if not unsafe(name) and name != "LD_PRELOAD"
-    )
+    return frozenset(name for name in named | set(words("settings", "names")) if not unsafe(name))
 
 
 def _no_call() -> frozenset[str]:
@@ -310,9 +315,10 @@ def _call_fault(node: ast.Call, material: Material) -> str | None:
         or len(last) < 4
     ):
         return "call"
-    ours = f"{material.ours} {catalogue_text()} {' '.join(material.entries.values())}"
     called = any(f"{name}(" in line for line in material.lines.values())
-    return None if called or re2.search(rf"\b{re2.escape(last)}\b", ours) else "call"
+    ours = f"{material.ours} {' '.join(material.entries.values())}"
+    known = called or documented(last) or re2.search(rf"\b{re2.escape(last)}\b", ours)
+    return None if known else "call"
 
 
 def _string_fault(text: str, material: Material) -> str | None:
@@ -331,8 +337,3 @@ def _target_fault(node: ast.Assign | ast.AugAssign) -> str | None:
         if not isinstance(target.slice, ast.Constant) or target.slice.value not in settings():
             return "setting"
     return None
-
-
-def names_in(text: str) -> Iterator[str]:
-    """Environment variables that a text names."""
-    return (str(match.group(0)) for match in _VARIABLE.finditer(text))

@@ -17,9 +17,9 @@ from knowledge.redaction import redact
 from knowledge.text.hazards import has_unseen
 from llm.draft import CORE, Draft, Material, Sentence, Snippet
 from llm.snippets import (
-    catalogue_text,
     code_fault,
     command_fault,
+    documented,
     known_package,
     plain_code,
     refused,
@@ -152,12 +152,6 @@ class Known:
         """Whether a name occurs in what was shown, as a whole word or between the underscores of a longer one."""
         return bool(re2.search(rf"(?i)(?:^|[^A-Za-z0-9]){re2.escape(name)}(?:$|[^A-Za-z0-9])", self.all))
 
-    def documented(self, name: str) -> bool:
-        """Whether our own catalogue uses a name, be it in what was shown or elsewhere."""
-        return bool(
-            re2.search(rf"(?:^|[^A-Za-z0-9_]){re2.escape(name)}(?:$|[^A-Za-z0-9_])", catalogue_text())
-        )
-
 
 def held(draft: Draft, material: Material) -> Held:
     """What may be said of a draft. Sentences keep their order; too long a draft is cut at its end."""
@@ -215,20 +209,13 @@ def sentence_fault(sentence: Sentence, known: Known) -> str | None:
 
 def text_fault(text: str, known: Known, *, acts: bool) -> str | None:
     """The first rule that a text breaks. `acts`: it tells people to do something."""
-    return next(
-        (
-            rule
-            for rule in (
-                _form(text),
-                _manner(text),
-                _actions(text, known, acts=acts),
-                _addresses(text, known),
-                _copied(text, known),
-                _facts(text, known),
-            )
-            if rule
-        ),
-        None,
+    return (
+        _form(text)
+        or _manner(text)
+        or _actions(text, known, acts=acts)
+        or _addresses(text, known)
+        or _copied(text, known)
+        or _facts(text, known)
     )
 
 
@@ -307,7 +294,7 @@ def _may_be_taken(name: str, known: Known, *, strict: bool) -> bool:
         or known.material.versions.get(name.lower())
     ):
         return True
-    if name in words("names", "products") or name.isupper() or known.documented(name):
+    if name in words("names", "products") or name.isupper() or documented(name):
         return True
     return not strict and not _STEM.match(name) and not any(c in name for c in "_.")
 
@@ -363,7 +350,7 @@ def _facts(text: str, known: Known) -> str | None:
         rest = rest.replace(path, " ")
     for match in _OPTION.finditer(rest):
         option = str(match.group(1))
-        if not (option.lower() in known.lower or known.documented(option)):
+        if not (option.lower() in known.lower or documented(option)):
             return "option"
     for match in _VARIABLE.finditer(rest):
         name = str(match.group(0))
@@ -371,7 +358,7 @@ def _facts(text: str, known: Known) -> str | None:
             known.has(name)
             or name in words("settings", "names")
             or name in words("names", "capitals")
-            or known.documented(name)
+            or documented(name)
         ):
             return "variable"
     for match in _ERROR.finditer(rest):
@@ -391,10 +378,10 @@ def _path_known(path: str, known: Known) -> bool:
     if path in words("names", "paths") or path.rstrip("/").lower() in known.lower:
         return True
     if path.startswith(("/", "~", ".")):
-        return known.documented(path)
+        return documented(path)
     parts = [part for part in path.split("/") if part]
     return (
-        all(part.isalpha() and (known.has(part) or known.documented(part.lower())) for part in parts)
+        all(part.isalpha() and (known.has(part) or documented(part.lower())) for part in parts)
         or path in known.material.cases
     )
 
@@ -409,12 +396,12 @@ def _names(text: str, known: Known) -> str | None:
         ):
             continue
         last = name.replace("::", ".").rpartition(".")[2]
-        if known.has(name) or known.documented(name) or name in words("code", "calls") or known_package(name):
+        if known.has(name) or documented(name) or name in words("code", "calls") or known_package(name):
             continue
         # An attribute that was shown, of an object that was shown.
         if "." in name and all(known.has(part) for part in name.split(".")):
             continue
-        if len(last) >= 6 and (known.has(last) or known.documented(last)):
+        if len(last) >= 6 and (known.has(last) or documented(last)):
             continue
         if name.endswith("s") and (known.has(name[:-1]) or name[:-1] in words("names", "products")):
             continue
@@ -425,7 +412,7 @@ def _names(text: str, known: Known) -> str | None:
             name in words("names", "capitals")
             or name in words("names", "products")
             or known.has(name)
-            or known.documented(name)
+            or documented(name)
         ):
             return "name"
     return None
@@ -441,11 +428,8 @@ def _numbers(text: str, known: Known) -> str | None:
         if number.count(".") and version_in(number, known.all):
             continue
         # "H100", "fp16", "int8", "Conv2d": part of a word, which has its own rule or is a word of the field.
-        if before.isalpha() and (
-            known.has(_word_at(text, match.start()))
-            or _word_at(text, match.start()) in words("names", "products")
-            or known.documented(_word_at(text, match.start()))
-        ):
+        word = _word_at(text, match.start())
+        if before.isalpha() and (known.has(word) or word in words("names", "products") or documented(word)):
             continue
         if plain.isdigit() and int(plain) in known.material.lines and "line" in text[: match.start()].lower():
             continue
@@ -480,16 +464,16 @@ def _snippets(
 
 def without(draft: Draft, refuted: Collection[int]) -> Draft | None:
     """The draft without the parts numbered as in `numbered_parts`; None when the core is gone."""
-    parts: list[object] = [*draft.sentences, *draft.commands, *draft.code]
     out = set(refuted)
     for n, sentence in enumerate(draft.sentences, 1):
         if n - 1 in out and _LEANS.match(sentence.text):
             out.add(n)
-    left = [part for n, part in enumerate(parts, 1) if n not in out]
+    commands = len(draft.sentences) + 1
+    code = commands + len(draft.commands)
     kept = Draft(
-        tuple(s for s in draft.sentences if any(s is part for part in left)),
-        tuple(c for c in draft.commands if any(c is part for part in left)),
-        tuple(c for c in draft.code if any(c is part for part in left)),
+        tuple(one for n, one in enumerate(draft.sentences, 1) if n not in out),
+        tuple(one for n, one in enumerate(draft.commands, commands) if n not in out),
+        tuple(one for n, one in enumerate(draft.code, code) if n not in out),
     )
     return kept if has_core(kept) else None
 

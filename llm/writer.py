@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import re2
@@ -26,26 +27,26 @@ _TEXT_CHARS = 420
 _CITED_LINE = re2.compile(r"(?i)\s*(?:lines? *)?([0-9]{1,7})\s*")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class WriterQuestion:
     """What the writer is shown."""
 
     triage: Triage
     shown: ShownLines
 
-    @property
+    @cached_property
     def entries(self) -> Mapping[str, str]:
         """Known failures by id, as shown."""
         return {finding.id: _entry(finding) for finding in self.triage.findings}
 
-    @property
+    @cached_property
     def cases(self) -> Mapping[str, str]:
         """Cases that say how they ended, as shown."""
         own = self.triage.id.casefold()
         ended = [n for n in self.triage.neighbours if n.resolution and n.id.casefold() != own]
         return {case.id: _case(case) for case in ended[:CASES]}
 
-    @property
+    @cached_property
     def facts(self) -> str:
         """What was read out of the report, in our words."""
         triage, evidence = self.triage, self.triage.evidence
@@ -61,7 +62,7 @@ class WriterQuestion:
         told += [f"a check: {one.run} ({one.reading})" for one in triage.checks]
         return "\n".join(f"- {text}" for text in told)
 
-    @property
+    @cached_property
     def material(self) -> Material:
         """The closed world that the reply is held against."""
         sources = {source for finding in self.triage.findings for source in finding.sources}

@@ -37,15 +37,13 @@ def render_comment(view: View) -> Draft:
     folds += [fold("Which lines this is based on", support_list(answer))] if answer else []
     script = source_link(view.script_link or "") if _has_script(view) else None
     folds += [script_fold(script)] if script else []
-    folds += [*([explain_fold(view.triage)] if view.explain else []), feedback_fold(by_model=_by_model(view))]
+    folds += [
+        *([explain_fold(view.triage)] if view.explain else []),
+        feedback_fold(by_model=answer.model if answer else None),
+    ]
     links = {link for case in cases if (link := case_link(case.url))}
     links |= {*finding_links(view.findings), *(source_link(c.source) or "" for c in view.conflicts)}
     return Draft("\n\n".join([*parts, *folds]) + "\n", frozenset({*links, script or ""} - {""}))
-
-
-def _by_model(view: View) -> str | None:
-    answer = written(view.triage) if view.written and view.what == "finding" else None
-    return answer.model if answer else None
 
 
 def _written(answer: WrittenAnswer, view: View) -> list[str]:
