@@ -8,10 +8,10 @@ from bot.github.commands import Command, Malformed, may, parse_command
 from bot.github.config_load import load_config
 from bot.github.errors import Gone
 from bot.github.events import CommandGiven
+from bot.github.fold import Folding, fold_comment, in_force
 from bot.github.ports import Comment, GitHub, Issue, Outcome, Permission, Ports, Reaction
 from bot.github.posting import spend
 from bot.github.records import CommentNote, Correction, IssueRef, PastedResult
-from bot.github.thread import Folding, fold_comment, in_force
 from bot.github.triage_issue import triage_issue
 from knowledge.diagnostics import parse_result
 from knowledge.diagnostics.result import FENCE, split_blocks

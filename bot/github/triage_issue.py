@@ -6,14 +6,14 @@ from dataclasses import replace
 
 from bot.gate.markdown import pass_markdown
 from bot.gate.rules import GateError, PassedMarkdown
+from bot.github.case import Case, look, same_text
 from bot.github.config_load import load_config, note_errors
 from bot.github.decide import Say, answered_by_maintainer, leave_alone, other_bot_asks, what_to_say
 from bot.github.errors import GitHubError, Gone, TryAgain
 from bot.github.labels import LabelPlan, wanted_labels, write_labels
 from bot.github.ports import GitHub, Outcome, OutcomeKind, Ports
 from bot.github.posting import Posted, hold_back, post, with_marker
-from bot.github.records import IssueRef, TriageRecord
-from bot.github.thread import Case, look, same_text
+from bot.github.records import CommentNote, IssueRef, TriageRecord
 from bot.render.comment import render_comment
 from bot.render.view import View
 from knowledge.text.quote import clean
@@ -49,7 +49,7 @@ def _act(github: GitHub, ports: Ports, ref: IssueRef, case: Case, force: bool) -
     note = ports.store.comment_note(ref)
     say = _say(case, asks, force, posted=note is not None and note.written)
     try:
-        body = _body(ports, ref, case, say, asks, force) if say.what != "nothing" or case.own else None
+        body = _body(ports, ref, case, say, note, asks, force) if say.what != "nothing" or case.own else None
     except GateError as error:
         # Better no comment than a wrong one; the page says why there is none.
         return _save(ports, ref, case, "silent", "gate_refused", None, (), detail=tuple(error.violations))
@@ -87,8 +87,9 @@ def _say(case: Case, asks: bool, force: bool, *, posted: bool) -> Say:
     return say
 
 
-def _body(ports: Ports, ref: IssueRef, case: Case, say: Say, other_asks: bool, force: bool) -> PassedMarkdown:
-    note = ports.store.comment_note(ref)
+def _body(
+    ports: Ports, ref: IssueRef, case: Case, say: Say, note: CommentNote | None, other_asks: bool, force: bool
+) -> PassedMarkdown:
     draft = render_comment(
         View(
             triage=case.triage,

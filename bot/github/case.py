@@ -1,0 +1,86 @@
+"""An issue with everything that was said and set, and its triage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from bot.gate.rules import check_ids
+from bot.github.decide import mode_now
+from bot.github.ports import Comment, GitHub, Issue, Ports
+from bot.github.posting import find_own
+from bot.github.records import IssueRef, merge
+from bot.github.repo_config import Mode, RepoConfig
+from bot.github.results import Pasted, pasted_results
+from bot.github.thread import said_below, whole_text
+from knowledge.report import Report
+from knowledge.triage import AxisName, Triage, WrittenAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An issue, looked at."""
+
+    issue: Issue
+    config: RepoConfig
+    mode: Mode
+    why: str
+    pasted: Pasted
+    report: Report
+    triage: Triage
+    label_triage: Triage
+    """The triage that labels follow: without results that nobody with rights vouches for."""
+    corrected: dict[AxisName, tuple[str, ...]]
+    comments: list[Comment]
+    own: Comment | None
+
+
+def look(github: GitHub, ports: Ports, ref: IssueRef, issue: Issue, config: RepoConfig, quick: bool) -> Case:
+    """Triage the issue with what people pasted and set; `quick`: without waiting for a second reader."""
+    mode, why = mode_of(ports, ref, config)
+    comments = github.comments(ref) if mode in {"comment", "both"} or issue.comments else []
+    corrected = merge(ports.store.corrections(ref))
+    text = _text(issue, comments)
+    pasted = pasted_results(github, ports, ref, issue, comments)
+    report = Report(
+        id=ref.name,
+        title=issue.title,
+        body=pasted.below(text),
+        usual_framework=config.framework,
+        set_by_people=corrected,
+        opened=issue.created_at.date().isoformat(),
+    )
+    triage = ports.core.triage(replace(report, write=config.has_answers), quick or config.llm == "off")
+    check_ids(triage, ports.core.ids)
+    posted = _posted(ports, ref, report)
+    triage = triage.model_copy(update={"answer": posted}) if posted else triage
+    label_triage = triage
+    if pasted.outsiders and triage.measured and any(config.labels.values()):
+        vouched = replace(report, body=pasted.vouched_below(text))
+        label_triage = ports.core.triage(vouched, quick=True)
+        check_ids(label_triage, ports.core.ids)
+    own = find_own(github, ports, ref, comments)
+    triage = pasted.said_by(triage)
+    return Case(issue, config, mode, why, pasted, report, triage, label_triage, corrected, comments, own)
+
+
+def mode_of(ports: Ports, ref: IssueRef, config: RepoConfig) -> tuple[Mode, str]:
+    """The mode in force in the repository now, and why."""
+    noise = ports.store.noise(ref.repo.id, config.noise.of_last)
+    return mode_now(config, ports.store.repo_on(ref.repo.id), noise)
+
+
+def same_text(case: Case, fresh: Issue) -> bool:
+    """Whether the issue still says what was triaged."""
+    now = replace(case.report, title=fresh.title, body=case.pasted.below(_text(fresh, case.comments)))
+    return now.content_hash == case.report.content_hash
+
+
+def _posted(ports: Ports, ref: IssueRef, report: Report) -> WrittenAnswer | None:
+    """The drafted answer that a maintainer had posted, while the text is the one it was written for."""
+    note = ports.store.comment_note(ref)
+    kept = ports.store.last_triage(ref) if note is not None and note.written else None
+    return kept.triage.answer if kept is not None and kept.input_hash == report.content_hash else None
+
+
+def _text(issue: Issue, comments: list[Comment]) -> str:
+    return whole_text(issue.body, said_below(comments, issue.author))
