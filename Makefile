@@ -72,7 +72,7 @@ test-browser: $(VENV)/.dev  ## pages and reports in headless Chromium
 test-payloads: $(VENV)/.dev $(NPM_MODULES)/.ready  ## GitHub's own published webhook examples (npm)
 	NPM_MODULES=$(CURDIR)/$(NPM_MODULES)/node_modules $(BIN)/python -m pytest tests/payloads
 
-test-soak: $(VENV)/.dev  ## load and kill -9 (minutes)
+test-soak: $(VENV)/.dev  ## load, kill -9, the hostile corpus through the running service (minutes)
 	$(BIN)/python -m pytest tests/soak --timeout=900
 
 clean:

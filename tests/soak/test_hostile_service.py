@@ -13,7 +13,7 @@ from knowledge.findings.failure import load_catalogue
 from tests.bot.fake_github import BOT, FakeComment
 from tests.bot.live import live
 from tests.hostile.corpus import Hostile, corpus
-from tests.hostile.service_run import Run, served_corpus
+from tests.soak.hostile_service import Run, served_corpus
 
 pytestmark = pytest.mark.timeout(900)
 SECRETS = [report for report in corpus() if report.secret]
