@@ -32,6 +32,7 @@ def frameworks() -> tuple[Framework, ...]:
     return tuple(Framework.model_validate(row) for row in rows)
 
 
+@cache
 def framework_ids() -> tuple[str, ...]:
     """Every id, in the file's order."""
     return tuple(framework.id for framework in frameworks())
@@ -40,6 +41,22 @@ def framework_ids() -> tuple[str, ...]:
 def framework_id(word: str) -> str | None:
     """The id that a word means: an id, another spelling or a package, in any case; None for anything else."""
     return _by_word().get(word.strip().casefold())
+
+
+def framework_of_repository(repository: str) -> str | None:
+    """The framework whose issues are in "owner/name"; None for any other repository."""
+    return _by_repository().get(repository.lower())
+
+
+@cache
+def general_ids() -> frozenset[str]:
+    """Frameworks that others are built on."""
+    return frozenset(one.id for one in frameworks() if one.general)
+
+
+@cache
+def _by_repository() -> dict[str, str]:
+    return {repository: one.id for one in frameworks() for repository in one.repositories}
 
 
 @cache

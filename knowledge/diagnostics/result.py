@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 import re2
@@ -101,6 +102,11 @@ def parse_result(text: str) -> tuple[ProbeResult, ...]:
         )
     found = {one.checksum: one for one in (read_block(body, place) for place, body in enumerate(blocks, 1))}
     return tuple(found.values())
+
+
+def join_blocks(bodies: Iterable[str]) -> str:
+    """Bodies as fenced blocks again."""
+    return "\n".join(f"{FENCE}\n{body}\n```" for body in bodies)
 
 
 def split_blocks(text: str) -> list[str]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import re2
 
 from knowledge.evidence.roles import Part
-from knowledge.evidence.roots import Candidate
+from knowledge.evidence.roots import Candidate, Chosen
 from knowledge.evidence.stamps import seconds_between
 from knowledge.evidence.summaries import Blamed
 from knowledge.evidence.units import Unit
@@ -33,37 +32,30 @@ _KINDS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Echo:
-    """The root, the same error on other ranks, and what followed."""
-
-    root: Candidate | None
-    same: Sequence[Candidate]
-    followed: Sequence[Candidate]
-
-
-def sentences_of(echo: Echo, blamed: Blamed | None) -> tuple[str, ...]:
+def sentences_of(chosen: Chosen, candidates: Iterable[Candidate], blamed: Blamed | None) -> tuple[str, ...]:
     """At most four sentences; none where there is no root or nothing that follows from it."""
-    root = echo.root
+    root = chosen.root
     if root is None:
         return ()
     out: list[str] = []
-    if echo.same:
-        ranks = _ranks(c.unit.rank for c in echo.same)
+    if chosen.same:
+        ranks = _ranks(c.unit.rank for c in chosen.same)
         out.append(f"{ranks} raised the same error." if ranks else "Other processes raised the same error.")
-    out += _followed(root, echo.followed)
+    out += _followed(root, candidates)
     if blamed is not None and root.part is not Part.FAULT and blamed.rank is not None and blamed.ended:
         out.append(f"The launcher names rank {blamed.rank} as the first to fail ({blamed.ended}).")
     return tuple(out[:MOST])
 
 
-def _followed(root: Candidate, followed: Iterable[Candidate]) -> list[str]:
+def _followed(root: Candidate, candidates: Iterable[Candidate]) -> list[str]:
     """One sentence for each kind of echo on other ranks."""
     kinds: dict[str, list[Candidate]] = {}
-    for candidate in followed:
+    for candidate in candidates:
+        if candidate.part <= root.part or candidate.part not in (Part.WAITED, Part.ECHO):
+            continue
         kind = next((name for pattern, name in _KINDS if pattern.search(candidate.unit.text)), None)
         own = candidate.unit.rank is not None and candidate.unit.rank == root.unit.rank
-        if kind and not own and candidate.part > root.part and candidate.part in (Part.WAITED, Part.ECHO):
+        if kind and not own and candidate.unit.number != root.unit.number:
             kinds.setdefault(kind, []).append(candidate)
     return [_sentence(root, kind, found) for kind, found in kinds.items()]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import re2
 
 from knowledge.evidence.decisive import Decisive, Role, decisive_of
-from knowledge.evidence.echoes import Echo, sentences_of
+from knowledge.evidence.echoes import sentences_of
 from knowledge.evidence.lines import Kind, Line
 from knowledge.evidence.roles import Part, marks_of, part_of
 from knowledge.evidence.roots import Candidate, Chosen, choose
@@ -37,12 +37,13 @@ _POLITE = re2.compile(
     r"(?i)^\W*(?:(?:i'?m )?sorry\b|thanks?\b|thank you|(?:any|some) (?:help|ideas?|suggestions?|pointers?|advice)\b|i(?: would|'d) (?:really )?(?:appreciate|like)"
     r"|(?:please )?let me know|hope (?:this|that|you)|is there (?:any|a) |am i (?:missing|doing)|what am i |could (?:you|someone|anyone)|can (?:you|someone|anyone))"
 )
+ROOT = 4.5
+"""Score of the root: above every other line of a log."""
 _DIGITS = re2.compile(r"0x[0-9a-fA-F]+|\d+")
 _QUIET = ("D", "I", "W")
 _LOUD = ("E", "F")
 NEAR_FRAME = 4
 """Lines below a frame in which its source can stand where ranks print into each other."""
-_ECHOES = (Part.WAITED, Part.ECHO, Part.SUMMARY, Part.TEARDOWN)
 
 
 _WRITTEN = (Kind.PROSE, Kind.HEADING, Kind.TEMPLATE)
@@ -66,13 +67,13 @@ def find_failures(title: str, lines: Sequence[Line], table: SignatureTable) -> F
     hits: dict[int, list[SignatureHit]] = {}
     for hit in table.match([unit.text for unit in units]):
         hits.setdefault(hit.line, []).append(hit)
-    candidates, stacks = _candidates(units, lines, hits)
+    candidates, silent = _candidates(units, lines, hits)
     blamed = read_summary(lines)
     breaks = [line.number for line in lines if not line.fenced and line.kind in _WRITTEN]
     chosen = choose(candidates, blamed, breaks)
     found: dict[str, Decisive] = {}
     for index, unit in enumerate(units):
-        if index in stacks:
+        if index in silent:
             continue
         candidate = candidates.get(index)
         decisive = (
@@ -92,34 +93,38 @@ def find_failures(title: str, lines: Sequence[Line], table: SignatureTable) -> F
         for hit in hits[i]
         if units[i].kind is not Kind.CODE
     )
-    return Failures(tuple(ordered[:MOST]), located, sentences_of(_echoes(chosen, candidates), blamed))
+    return Failures(tuple(ordered[:MOST]), located, sentences_of(chosen, candidates.values(), blamed))
 
 
 def _candidates(
     units: Sequence[Unit], lines: Sequence[Line], hits: Mapping[int, Sequence[SignatureHit]]
 ) -> tuple[dict[int, Candidate], set[int]]:
-    """Every unit of a log that plays a part in a failure; and those that are heads of stacks, or source in them."""
+    """Every unit of a log that plays a part in a failure; and those that say nothing.
+
+    These are the heads of stacks, source in them, and plain lines.
+    """
     tracebacks = find_tracebacks(lines)
     unsaid = _levels_of_wrappers(lines)
     sources = _source_lines(lines)
     out: dict[int, Candidate] = {}
-    stacks: set[int] = set()
+    silent: set[int] = set()
     for index, unit in enumerate(units):
         raised = unit.number in tracebacks.raised and not unit.in_title
         if unit.number in sources and not raised and not unit.in_title:
-            stacks.add(index)
+            silent.add(index)
             continue
         if (unit.kind is not Kind.LOG and not raised) or unit.number in tracebacks.frames:
             continue
         if _SHOWN_CODE.match(unit.text):
             continue
         if _HEADER.match(unit.text):
-            stacks.add(index)
+            silent.add(index)
             continue
         level = None if unit.level in unsaid else unit.level
         marks = marks_of(unit.text)
         found = hits.get(index, ())
         if not marks and not found and not raised and level not in ("E", "F"):
+            silent.add(index)
             continue
         part = part_of(marks, found, level, raised=raised)
         if part is Part.NONE and not found:
@@ -133,7 +138,7 @@ def _candidates(
             tracebacks.chained.get(unit.number),
             tuple(hit.signature.id for hit in found if hit.signature.role == "root"),
         )
-    return out, stacks
+    return out, silent
 
 
 def _levels_of_wrappers(lines: Sequence[Line]) -> frozenset[str]:
@@ -162,10 +167,10 @@ def _of_log(candidate: Candidate, chosen: Chosen, hits: Sequence[SignatureHit]) 
     if part is Part.NONE and "exception" not in candidate.marks:
         context = any(hit.signature.role == "context" for hit in hits)
         return decisive_of(unit, "context", 0.4, hits) if context and len(unit.text) >= 8 else None
+    if chosen.root is not None and unit.number == chosen.root.unit.number:
+        return decisive_of(chosen.root.unit, "root", ROOT, hits)
     base = 2.5 if candidate.raised or "exception" in candidate.marks else 1.6 if part <= Part.ECHO else 1.0
     base += 1.5 if candidate.known else 0.0
-    if chosen.root is not None and unit.number == chosen.root.unit.number:
-        return decisive_of(chosen.root.unit, "root", max(base, chosen.highest) + 0.5, hits)
     if unit.number in chosen.others:
         return decisive_of(unit, "root", base - chosen.distance(unit), hits)
     return decisive_of(unit, "consequence", base * 0.5 - 0.2 * chosen.distance(unit), hits)
@@ -202,10 +207,3 @@ def _of_account(unit: Unit, hits: Sequence[SignatureHit]) -> Decisive | None:
     if role == "root" and score < 1.5:
         role = "context"
     return decisive_of(unit, role, score, hits)
-
-
-def _echoes(chosen: Chosen, candidates: Mapping[int, Candidate]) -> Echo:
-    rest = [
-        c for c in candidates.values() if chosen.root is not None and c.unit.number != chosen.root.unit.number
-    ]
-    return Echo(chosen.root, chosen.same, [c for c in rest if c.part in _ECHOES])

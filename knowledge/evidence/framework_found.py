@@ -5,8 +5,7 @@ from __future__ import annotations
 import re2
 
 from knowledge.evidence.facts_table import table
-
-_GENERAL = {"pytorch", "tensorflow", "keras", "mxnet"}
+from knowledge.frameworks import framework_of_repository, general_ids
 
 
 def find_framework(title: str, prose: str, rest: str) -> str | None:
@@ -22,10 +21,9 @@ def find_framework(title: str, prose: str, rest: str) -> str | None:
         if count:
             scores[name] = count + 1.0 - position / 100
     # Horovod on PyTorch is a Horovod report: the layer on top is named less often than what it sits on.
-    return max(scores, key=lambda n: scores[n] * (0.6 if n in _GENERAL else 1.0)) if scores else None
+    return max(scores, key=lambda n: scores[n] * (0.6 if n in general_ids() else 1.0)) if scores else None
 
 
 def framework_of(report_id: str) -> str | None:
     """The framework of the repository in an id "owner/repo#n", if it is one of the known ones."""
-    found = table()["repository"].get(report_id.rpartition("#")[0].lower())
-    return str(found) if found else None
+    return framework_of_repository(report_id.rpartition("#")[0])

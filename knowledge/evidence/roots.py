@@ -44,7 +44,6 @@ class Chosen:
     others: set[int] = field(default_factory=set)
     same: list[Candidate] = field(default_factory=list)
     """The same error on other ranks."""
-    highest: float = 4.0
 
     def distance(self, unit: Unit) -> float:
         """Up to 1 for what is printed far from the root."""
@@ -72,7 +71,8 @@ def choose(candidates: Mapping[int, Candidate], blamed: Blamed | None, breaks: S
     if first is Part.FAULT and outside and _is_before(killer := _earliest(outside), root):
         root = killer
     faults = [c for c in _unprovoked(roots, usable) if c.part is Part.FAULT and c is not root]
-    same = [c for c in faults if c.template == root.template and c.unit.rank != root.unit.rank]
+    template = root.template
+    same = [c for c in faults if c.unit.rank != root.unit.rank and c.template == template]
     others = _others(root, faults, breaks) if root.part is Part.FAULT else set()
     return Chosen(_named(root, blamed, same), others, same)
 
@@ -162,9 +162,12 @@ def _others(root: Candidate, faults: list[Candidate], breaks: Sequence[int]) -> 
     sources = {_source(root, breaks)}
     for candidate in faults:
         source = _source(candidate, breaks)
-        if candidate.template in seen or source in sources or candidate.chained_to or len(out) == MOST_OTHERS:
+        if source in sources or candidate.chained_to or len(out) == MOST_OTHERS:
             continue
-        seen.add(candidate.template)
+        template = candidate.template
+        if template in seen:
+            continue
+        seen.add(template)
         sources.add(source)
         out.add(candidate.unit.number)
     return out

@@ -13,7 +13,7 @@ from knowledge.evidence import Reading
 from knowledge.evidence.framework_found import framework_of
 from knowledge.findings.failure import Failure
 from knowledge.findings.releases import newer_release
-from knowledge.frameworks import frameworks
+from knowledge.frameworks import framework_of_repository, general_ids
 
 _FRAME = re2.compile(r'^\s*File "(?P<path>[^"]{1,400})", line \d+(?:, in (?P<name>.{1,200}))?')
 _INSTALLED = re2.compile(r"site-packages|dist-packages|/lib(?:64)?/python\d|<frozen|/torch/|\.egg/")
@@ -47,9 +47,8 @@ _FOLDERS = {
 @cache
 def own_folders(repository: str) -> tuple[str, ...]:
     """Import names of the library whose tracker this is ("owner/name"); empty for any other repository."""
-    for framework in frameworks():
-        if repository.casefold() in framework.repositories:
-            return _FOLDERS.get(framework.id, ())
+    if framework := framework_of_repository(repository):
+        return _FOLDERS.get(framework, ())
     name = repository.casefold().rpartition("/")[2]
     return _FOLDERS.get(name, ()) or _FOLDERS.get("pytorch-lightning" if name == "lightning" else "", ())
 
@@ -146,8 +145,7 @@ def is_the_librarys(entry: Failure, reading: Reading) -> bool:
         return True
     tracker = own_folders(reading.report.id.partition("#")[0]) and framework_of(reading.report.id)
     # Who uses Lightning doesn't call torch.distributed: unless a traceback shows it, Lightning did.
-    general = {framework.id for framework in frameworks() if framework.general}
-    elsewhere = bool(tracker) and tracker not in general and tracker not in entry.frameworks
+    elsewhere = bool(tracker) and tracker not in general_ids() and tracker not in entry.frameworks
     return elsewhere and of_code(entry) and not called_by_reporter(reading)
 
 

@@ -114,10 +114,9 @@ def fits_time(clause: str, reading: Reading) -> bool:
 
     A feature must exist in the release that the report states; what is to be installed must have come out.
     """
-    latest = written(reading)
     for need in named(clause):
         month = released(need.component, need.release)
-        if latest is not None and month is not None and month > latest:
+        if month is not None and (latest := written(reading)) is not None and month > latest:
             return False
         stated = parse_version(reading.versions.get(need.component, ""))
         if stated is not None and not need.upgrade and _older(stated, need.release):

@@ -40,8 +40,7 @@ def tried_already(entry: Failure, reading: Reading) -> bool:
     advice = rest or [first]
     wanted = [setting for sentence in advice for setting in _settings(sentence)]
     own = "\n".join([reading.report.title, *(line.text for line in reading.lines if line.kind in _OWN)])
-    plain = _squeezed(own)
-    if wanted and _squeezed(wanted[0]) in plain:
+    if wanted and _squeezed(wanted[0]) in _squeezed(own):
         return True
     tries = [
         said for said in _STOP.split(f"{reading.report.title}\n\n{reading.prose}") if _TRIED.search(said)

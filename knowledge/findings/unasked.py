@@ -57,19 +57,24 @@ def solved(entry: Failure, reading: Reading) -> bool:
 
 def rests_on_consequences(numbers: tuple[int, ...], reading: Reading) -> bool:
     """Whether each telltale line is code, a warning, or of a log whose failure is another line."""
-    return bool(numbers) and not any(_stands(number, reading) for number in numbers)
-
-
-def _stands(number: int, reading: Reading) -> bool:
-    if number == 0:
-        return not _consequences().search(reading.report.title)
     by_number = {line.number: line for line in reading.lines}
-    line = by_number.get(number)
-    if line is None or line.kind is Kind.CODE or line.level in _QUIET or _consequences().search(line.text):
-        return False
     roots = {d.number for d in reading.decisive if d.role == "root" and not d.in_title}
     logged = {n for n in roots if n in by_number and by_number[n].kind is Kind.LOG}
-    return line.kind is not Kind.LOG or not logged or number in logged
+
+    def stands(number: int) -> bool:
+        if number == 0:
+            return not _consequences().search(reading.report.title)
+        line = by_number.get(number)
+        if (
+            line is None
+            or line.kind is Kind.CODE
+            or line.level in _QUIET
+            or _consequences().search(line.text)
+        ):
+            return False
+        return line.kind is not Kind.LOG or not logged or number in logged
+
+    return bool(numbers) and not any(map(stands, numbers))
 
 
 @cache

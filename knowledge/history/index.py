@@ -50,17 +50,10 @@ class Postings:
         found = [len(held) if (held := self._of.get(word)) is not None else 0 for word in words]
         return np.asarray(1 + np.log((1 + len(self)) / (1 + np.array(found, float))))
 
-    def weigh(self, counts: Mapping[str, int]) -> tuple[list[str], Array]:
-        """The words and their TF-IDF weights, of unit length together."""
-        words = list(counts)
-        weights = (1 + np.log(np.fromiter(counts.values(), float, len(words)))) * self.rarity(words)
-        return words, weights / max(float(np.linalg.norm(weights)), 1e-9)
-
     def add(self, counts: Mapping[str, int]) -> None:
         """Add the next document; its length is measured by the rarities of now and kept."""
         document = len(self)
-        words = list(counts)
-        weights = (1 + np.log(np.fromiter(counts.values(), float, len(words)))) * self.rarity(words)
+        _, weights = self._weights(counts)
         self._lengths.append(max(float(np.linalg.norm(weights)), 1e-9))
         for word, times in counts.items():
             self._of.setdefault(word, array("I")).append(document << 4 | min(times, _MOST_TIMES))
@@ -76,14 +69,20 @@ class Postings:
     def cosines(self, counts: Mapping[str, int]) -> Array:
         """The TF-IDF cosine of `counts` with every document, (documents,)."""
         scores = np.zeros(len(self))
-        rarities = self.rarity(list(counts))
-        for (word, weight), rarity in zip(zip(*self.weigh(counts), strict=True), rarities, strict=True):
+        rarities, weights = self._weights(counts)
+        weights = weights / max(float(np.linalg.norm(weights)), 1e-9)
+        for word, weight, rarity in zip(counts, weights, rarities, strict=True):
             held = self._of.get(word)
             if held is not None:
                 packed = np.frombuffer(held, np.uint32)
                 times = 1 + np.log((packed & _MOST_TIMES).astype(float))
                 scores[packed >> 4] += weight * rarity * times
         return scores / np.frombuffer(self._lengths, np.float32)
+
+    def _weights(self, counts: Mapping[str, int]) -> tuple[Array, Array]:
+        """Rarity and TF-IDF weight of each word."""
+        rarities = self.rarity(list(counts))
+        return rarities, (1 + np.log(np.fromiter(counts.values(), float, len(counts)))) * rarities
 
 
 class Index:

@@ -17,7 +17,7 @@ from knowledge.evidence.lines import Kind
 from knowledge.judging.axes import Judged, axis_ids
 from knowledge.judging.bare_log import spoken_for
 from knowledge.judging.judge import Judgement
-from knowledge.judging.legible import account, is_bare_log
+from knowledge.judging.legible import account
 from knowledge.taxonomy import Taxonomy
 
 CERTAIN = 0.92
@@ -58,28 +58,22 @@ class Ruling:
 def ruling_of(reading: Reading) -> Ruling | None:
     """What the report's deciding lines settle, else what the root line of a bare log speaks for."""
     decided = _decided(reading)
-    spoken = _of_bare_log(reading) if _says_little(reading) else None
-    if decided is not None and decided.symptom is None and _says_little(reading):
-        found = spoken_for(reading)
-        if found is not None and found.by == decided.by:
-            return replace(decided, symptom=_scored(found.symptom))
-    return decided or spoken
+    if (decided is not None and decided.symptom is not None) or not _says_little(reading):
+        return decided
+    found = spoken_for(reading)
+    if found is None:
+        return decided
+    if decided is not None:
+        return replace(decided, symptom=_scored(found.symptom)) if found.by == decided.by else decided
+    # What could have decided and did not, since something in the report leaves it open, is left to the judge.
+    if any(hit.signature.decides for _, hit in reading.hits if hit.signature.id == found.by):
+        return None
+    return Ruling(found.cause, found.fix, LIKELY, found.by, _scored(found.symptom), claimed=False)
 
 
 def _says_little(reading: Reading) -> bool:
     """Whether people say so little ("Training fails on 4 GPUs, log below") that the log is all there is to judge."""
-    return is_bare_log(reading) or len(_WORD.findall(account(reading))) <= FEW_TOLD
-
-
-def _of_bare_log(reading: Reading) -> Ruling | None:
-    found = spoken_for(reading)
-    # What could have decided and did not, since something in the report leaves it open, is left to the judge.
-    open_still = any(
-        hit.signature.decides for _, hit in reading.hits if found and hit.signature.id == found.by
-    )
-    if found is None or open_still:
-        return None
-    return Ruling(found.cause, found.fix, LIKELY, found.by, _scored(found.symptom), claimed=False)
+    return reading.report.is_log or len(_WORD.findall(account(reading))) <= FEW_TOLD
 
 
 def _scored(symptom: str) -> str:

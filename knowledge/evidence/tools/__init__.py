@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from types import ModuleType
 
 from knowledge.evidence.lines import Line
@@ -31,45 +30,27 @@ from knowledge.evidence.tools.finding import Fact, ToolReading
 __all__ = ["MOST_FACTS", "Fact", "ToolReading", "read_tools"]
 
 MOST_FACTS = 4
-_MAX_LINE = 4000
 _MOST_LINES = 200_000
 
-
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    marks: tuple[str, ...]
-    """The output holds one of these; a report without them is not looked at."""
-    read: Callable[[Sequence[Line]], ToolReading]
-
-
-def _reader(module: ModuleType) -> _Reader:
-    return _Reader(module.MARKS, module.read)
-
-
-# What settles most first: the sentences of the first readers are shown.
-_READERS = tuple(
-    map(
-        _reader,
-        (
-            flight_recorder,
-            nccl_ras,
-            py_spy,
-            watchdog,
-            xid,
-            kernel_oom,
-            kubernetes,
-            slurm,
-            nvidia_smi,
-            infiniband,
-            nccl_tests,
-            cuda_builds,
-            horovod_build,
-            open_mpi,
-            pip_check,
-            session,
-            forms,
-        ),
-    )
+# What settles most first: the sentences of the first readers are shown. A reader's output holds one of its MARKS.
+_READERS: tuple[ModuleType, ...] = (
+    flight_recorder,
+    nccl_ras,
+    py_spy,
+    watchdog,
+    xid,
+    kernel_oom,
+    kubernetes,
+    slurm,
+    nvidia_smi,
+    infiniband,
+    nccl_tests,
+    cuda_builds,
+    horovod_build,
+    open_mpi,
+    pip_check,
+    session,
+    forms,
 )
 
 
@@ -81,9 +62,9 @@ def read_tools(lines: Sequence[Line]) -> ToolReading:
     versions: dict[str, str] = {}
     world_size: int | None = None
     for reader in _READERS:
-        if not any(mark in text for mark in reader.marks):
+        if not any(mark in text for mark in reader.MARKS):
             continue
-        reading = reader.read(lines)
+        reading: ToolReading = reader.read(lines)
         for fact in reading.facts:
             facts.setdefault(fact.text, fact)
         for component, version in reading.versions.items():
