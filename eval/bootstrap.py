@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from eval.metrics import Metric
+from eval.metrics import Metric, share
 from eval.scored import Scored
 
 Array = npt.NDArray[np.float64]
@@ -54,3 +55,12 @@ def estimate(metric: Metric, s: Scored, weights: Array) -> Estimate:
     drawn = metric(s, weights)
     low, high = np.nanpercentile(drawn, [2.5, 97.5])
     return Estimate(value, float(low), float(high), len(s))
+
+
+def share_of(hits: Sequence[bool], group: npt.NDArray[np.int64]) -> Estimate:
+    """A share and its percentile interval, groups (numbered from 0) drawn as a whole; a dash where there is nothing."""
+    if not hits:
+        return Estimate(None)
+    values = np.array(hits, float)
+    low, high = np.percentile(share(values, np.ones(len(values)), group_weights(group)), [2.5, 97.5])
+    return Estimate(float(values.mean()), float(low), float(high), len(values))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from embeddings.encoder import Encoder
-from eval.bootstrap import Estimate, group_weights
+from eval.bootstrap import Estimate, share_of
 from knowledge.history.index import Index, Postings
 from knowledge.history.record import Post, Record, records_of
 from knowledge.history.tracker import Tracker
@@ -92,14 +92,8 @@ def _plain_words(post: Post) -> Counter[str]:
 
 def recall(ranked: Sequence[Ranked], k: int) -> Estimate:
     """Share of queries with a right one among the first `k`; 95 % bootstrap interval, groups drawn as a whole."""
-    if not ranked:
-        return Estimate(None)
-    hits = np.array([one.place is not None and one.place <= k for one in ranked], float)
-    groups = np.unique([one.group for one in ranked], return_inverse=True)[1]
-    drawn = group_weights(groups.astype(np.int64))
-    shares = drawn @ hits / np.maximum(drawn.sum(axis=1), 1)
-    low, high = np.percentile(shares, [2.5, 97.5])
-    return Estimate(float(hits.mean()), float(low), float(high), len(hits))
+    groups = np.unique([one.group for one in ranked], return_inverse=True)[1].astype(np.int64)
+    return share_of([one.place is not None and one.place <= k for one in ranked], groups)
 
 
 def table(tracker: Tracker, systems: Mapping[str, Sequence[Ranked]]) -> str:

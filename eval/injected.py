@@ -11,15 +11,14 @@ import gzip
 import json
 import re
 import zlib
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from eval.bootstrap import Estimate, group_weights
+from eval.bootstrap import Estimate, share_of
 from eval.log_prefixes import STYLES, TELL_RANK, behind
 from knowledge.errors import DataError
 from knowledge.report import Report
@@ -166,15 +165,8 @@ def figure(rows: Iterable[Row], name: str) -> Estimate:
 
 
 def _share(faults: Sequence[str], hits: Sequence[bool]) -> Estimate:
-    if not hits:
-        return Estimate(None)
     place = {fault: index for index, fault in enumerate(dict.fromkeys(faults))}
-    weights = group_weights(np.array([place[fault] for fault in faults]))
-    values = np.array(hits, dtype=float)
-    totals = weights.sum(1)
-    drawn = (weights @ values)[totals > 0] / totals[totals > 0]
-    low, high = np.percentile(drawn, [2.5, 97.5])
-    return Estimate(float(values.mean()), float(low), float(high), len(hits))
+    return share_of(hits, np.array([place[fault] for fault in faults], np.int64))
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -189,16 +181,15 @@ def table(rows: Sequence[Row]) -> str:
         count = f"{len({row.fault for row in half})} faults, {len(plain)} logs"
         out.append(f"Injected faults, {what} ({count}; the first exception is the root in {baseline})\n")
         out.append(f"| log | {' | '.join(FIGURES)} |\n|---{'|---' * len(FIGURES)}|")
-        out += [_table_row(style, [row for row in half if row.style == style]) for style in _styles(half)]
+        out += [
+            _table_row(style, [row for row in half if row.style == style])
+            for style in dict.fromkeys(row.style for row in half)
+        ]
         behind_prefixes = [row for row in half if row.style != PLAIN]
         if behind_prefixes and len(behind_prefixes) < len(half):
             out.append(_table_row("behind prefixes, all", behind_prefixes))
         out.append("")
     return "\n".join(out)
-
-
-def _styles(rows: Sequence[Row]) -> Iterator[str]:
-    yield from Counter(row.style for row in rows)
 
 
 def _table_row(name: str, rows: Sequence[Row]) -> str:

@@ -143,6 +143,7 @@ def _run(
     from eval.named_systems import finished, open_systems
     from eval.session import Session
     from knowledge.engine import load_knowledge
+    from knowledge.training.failure_labels import failure_labels
 
     settings = load_settings()
     with ticking() as tick:
@@ -152,9 +153,15 @@ def _run(
             names, session, plan, llm_access(settings), fit_fusion=fit_fusion, fresh=fresh
         ) as systems:
             runs = finished(session.run(plan, systems), systems)
+        labels = failure_labels()
         reports = [case.prepared.record.report for case in plan.benchmark.scored]
-        knowledge = load_knowledge(settings.model_dir, settings.data_dir / "cache", encoder=session.encoder)
-        found = score_findings(reports, knowledge, lambda n: tick("matching known failures", n))
+        reports = [report for report in reports if report.id in labels]
+        found = None
+        if reports:
+            knowledge = load_knowledge(
+                settings.model_dir, settings.data_dir / "cache", encoder=session.encoder
+            )
+            found = score_findings(reports, knowledge, lambda n: tick("matching known failures", n))
     if plan.skipped:
         print(f"Skipped {plan.skipped} records that are in the training data.", file=sys.stderr)
     return runs, systems, found
