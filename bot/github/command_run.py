@@ -14,7 +14,7 @@ from bot.github.posting import spend
 from bot.github.records import CommentNote, Correction, IssueRef, PastedResult
 from bot.github.triage_issue import triage_issue
 from knowledge.diagnostics import parse_result
-from knowledge.diagnostics.result import FENCE, split_blocks
+from knowledge.diagnostics.result import join_blocks, split_blocks
 from knowledge.errors import InputError
 from knowledge.text.quote import clean
 
@@ -81,7 +81,7 @@ def _whole(command: Command | Malformed) -> Command | Malformed:
         parse_result(text)
     except InputError:
         return Malformed("broken_result")
-    return replace(command, text="\n".join(f"{FENCE}\n{body}\n```" for body in split_blocks(text)))
+    return replace(command, text=join_blocks(split_blocks(text)))
 
 
 def _perform(github: GitHub, ports: Ports, given: _Given, command: Command) -> Outcome:

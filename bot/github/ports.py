@@ -35,7 +35,7 @@ OutcomeKind = Literal["written", "unchanged", "shadow", "silent", "ignored", "co
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One webhook call. `payload` is what `events.storable` left of it: no text that could hold a secret."""
+    """One webhook call. `payload` is what `payload.storable` left of it: no text that could hold a secret."""
 
     id: str
     event: str

@@ -12,17 +12,14 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Literal, Self
+from typing import Literal
 
 import re2
-from itsdangerous import BadData, URLSafeSerializer
 
 from bot.gate.rules import PassedMarkdown
 from bot.github.errors import Gone, TryAgain
 from bot.github.ports import Comment, GitHub, Ports
 from bot.github.records import CommentNote, Dismissal, IssueRef
-from bot.runtime.generated_secret import generated_secret
-from bot.settings import Settings
 
 Kind = Literal["triage", "config"]
 _MARKER = re2.compile(r"^<!-- distriage v1 kind=(triage|config) input=([0-9a-f]{64}) body=([0-9a-f]{16}) -->")
@@ -73,44 +70,6 @@ def spend(ports: Ports, installation_id: int, count: int) -> None:
     wait = ports.store.take_writes(installation_id, count, ports.clock.now())
     if wait > 0:
         raise TryAgain("the installation's write budget is spent", after=wait)
-
-
-@dataclass(frozen=True, slots=True)
-class ScriptLinks:
-    """Makes and reads unguessable addresses; `public_url` is None where no public address is configured."""
-
-    secret: str
-    public_url: str | None
-
-    @classmethod
-    def of(cls, settings: Settings) -> Self:
-        """By the settings; the secret is that of the maintainers' page."""
-        admin = settings.admin_secret
-        secret = admin.get_secret_value() if admin else generated_secret(settings.data_dir, "admin")
-        configured = "public_url" in settings.model_fields_set
-        return cls(secret, settings.public_url.rstrip("/") if configured else None)
-
-    def link(self, issue: IssueRef) -> str | None:
-        """The address of the script of an issue's newest triage; None without a public address."""
-        if self.public_url is None:
-            return None
-        return f"{self.public_url}/d/{self.token(issue.repo.id, issue.number)}.sh"
-
-    def token(self, repo_id: int, number: int) -> str:
-        """What stands for an issue in an address."""
-        token = self._signer().dumps([repo_id, number])
-        return token if isinstance(token, str) else token.decode()
-
-    def issue(self, token: str) -> tuple[int, int] | None:
-        """The repository's id and the issue's number; None for a token that is not ours."""
-        try:
-            repo_id, number = self._signer().loads(token)
-        except (BadData, ValueError, TypeError):
-            return None
-        return int(repo_id), int(number)
-
-    def _signer(self) -> URLSafeSerializer:
-        return URLSafeSerializer(self.secret, salt="distriage.script")
 
 
 # A rate limit refuses before anything is written; a 5xx or a dropped connection leaves it open.

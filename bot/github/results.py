@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from bot.github.errors import Gone
 from bot.github.ports import Comment, GitHub, Issue, Ports
 from bot.github.records import IssueRef, PastedResult
-from knowledge.diagnostics.result import FENCE, MOST_BLOCKS, split_blocks
+from knowledge.diagnostics.result import MOST_BLOCKS, join_blocks, split_blocks
 from knowledge.readback import taken_out, without_results
 from knowledge.report import Report
 from knowledge.triage import Triage
@@ -61,7 +61,7 @@ def pasted_results(
     stored = ports.store.results(ref, 3 * MOST)
     for result in sorted(stored, key=lambda one: not one.by_maintainer):
         bodies = split_blocks(result.text)
-        text = "\n".join(f"{FENCE}\n{body}\n```" for body in bodies)
+        text = join_blocks(bodies)
         room, blocks = room - len(text), blocks - len(bodies)
         if room < 0 or blocks < 0 or len(kept) == MOST:
             break

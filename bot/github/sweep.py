@@ -49,7 +49,7 @@ def disliked_comments(ports: Ports, window: timedelta) -> Iterator[Delivery]:
     """Deliveries of our own (action "disliked") for comments of the window with a thumb down.
 
     Reactions come with no webhook. Whether the thumb is that of somebody who may fold the comment is looked at
-    with the issue's lock held, in `dislike.fold_if_disliked`. The same thumbs are acted on once: the id holds them.
+    with the issue's lock held, in `command_run.fold_if_disliked`. The same thumbs are acted on once: the id holds them.
     """
     for github, _, repo in _repos(ports):
         for ref, note in ports.store.recent_comments(repo.id, ports.clock.now() - window):

@@ -1,1 +1,1 @@
-"""The web application: bodies with a limit, connections, health, the script link."""
+"""Requests from outside: bodies with a limit, connections with a deadline."""

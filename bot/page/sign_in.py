@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 from itsdangerous import BadData, URLSafeSerializer
 
-from bot.runtime.generated_secret import generated_secret
+from bot.runtime.generated_secret import admin_secret
 from bot.settings import Settings
 
 
@@ -33,9 +33,7 @@ class SignIn:
     @classmethod
     def of(cls, settings: Settings) -> Self:
         """By the configured secret, else the one generated in the data folder."""
-        if settings.admin_secret is not None:
-            return cls(settings.admin_secret.get_secret_value())
-        return cls(generated_secret(settings.data_dir, "admin"))
+        return cls(admin_secret(settings))
 
     def link(self, public_url: str, seconds: float, installation: int | None = None) -> str:
         """A link that signs in for so long."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from bot.render.findings import quoted
 from bot.render.view import View
-from bot.render.wording import TRIED, UNCLEAR, how_sure
+from bot.render.wording import TRIED, UNCLEAR, how_sure, telling, with_cases
 from knowledge.text.quote import fenced, prose
-from knowledge.triage import AxisName, FixAdvice
+from knowledge.triage import AxisName
 
 EVIDENCE_LINES = 3
 MAX_FIXES = 2
-_ROLES = {"root": 0, "consequence": 1, "context": 2}
 
 
 def classified_parts(view: View, *, after_findings: bool) -> list[str]:
@@ -48,19 +47,13 @@ def _headline(view: View) -> list[str]:
 def _evidence(view: View) -> list[str]:
     if "evidence" not in view.sections or not view.triage.evidence.lines:
         return []
-    best = sorted(view.triage.evidence.lines, key=lambda line: _ROLES[line.role])[:EVIDENCE_LINES]
-    best.sort(key=lambda line: (not line.in_title, line.line))
-    return [quoted(best)]
+    return [quoted(telling(view.triage.evidence.lines, EVIDENCE_LINES))]
 
 
 def _fixes(view: View) -> list[str]:
     """Fixes with labelled cases behind them, the likeliest first."""
     least = view.thresholds.get("fix", 0.0)
-    fixes: list[FixAdvice] = [
-        f
-        for f in view.triage.advice.fixes
-        if f.p >= least and f.support.count and f.id != "framework_version"
-    ][:MAX_FIXES]
+    fixes = [f for f in with_cases(view.triage.advice) if f.p >= least][:MAX_FIXES]
     if "fixes" not in view.sections or not fixes or (view.level == "findings" and not view.corrected):
         return []
     lines = [

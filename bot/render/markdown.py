@@ -19,6 +19,7 @@ from bot.render.wording import (
     opening,
     source_mark,
     supported,
+    with_cases,
 )
 from knowledge.taxonomy import Taxonomy
 from knowledge.text.quote import code_block, code_span, prose
@@ -75,7 +76,7 @@ def _items(finding: Finding) -> list[str]:
 
 
 def _advice(triage: Triage) -> list[str]:
-    fixes = [f for f in triage.advice.fixes if f.support.count and f.id != "framework_version"]
+    fixes = with_cases(triage.advice)
     if not fixes:
         return []
     lines = [f"- {prose(f.text)} ({supported(f.support)})" for f in fixes[:VISIBLE_FIXES]]

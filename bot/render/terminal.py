@@ -22,6 +22,7 @@ from bot.render.wording import (
     opening,
     source_mark,
     supported,
+    with_cases,
 )
 from knowledge.taxonomy import Taxonomy
 from knowledge.triage import Finding, QuotedLine, Triage
@@ -174,7 +175,7 @@ def _fixes(triage: Triage, *, long: bool) -> RenderableType | None:
         return None
     fixes = triage.advice.fixes
     if not long:
-        fixes = [f for f in fixes if f.support.count and f.id != "framework_version"][:BRIEF_FIXES]
+        fixes = with_cases(triage.advice)[:BRIEF_FIXES]
     parts = [
         Text.assemble(f"- {fix.text}", (f"  {fix.p:.0%}; {supported(fix.support)}", "dim")) for fix in fixes
     ]

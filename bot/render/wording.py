@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from knowledge.taxonomy import Taxonomy
-from knowledge.triage import Axis, CaseLabels, Finding, Scope, Support, Triage
+from knowledge.triage import Advice, Axis, CaseLabels, Finding, FixAdvice, QuotedLine, Scope, Support, Triage
 
 SURE = ((0.95, "almost certain"), (0.8, "likely"), (0.5, "probable"), (0.0, "possible"))
 """From which probability on which word; one scale for all surfaces."""
@@ -26,6 +28,9 @@ NO_FINDING = "No known failure matches."
 UNCLEAR = "It isn't clear whether this is a failure."
 
 
+_ROLES = {"root": 0, "consequence": 1, "context": 2}
+
+
 def how_sure(p: float) -> str:
     """A probability in words with its percentage, never 0 or 100: "likely (83%)"."""
     word = next(word for least, word in SURE if p >= least)
@@ -35,6 +40,17 @@ def how_sure(p: float) -> str:
 def opening(finding: Finding) -> str:
     """How a finding is introduced, as sure as it is."""
     return "Known failure" if finding.sure else "Possibly"
+
+
+def with_cases(advice: Advice) -> list[FixAdvice]:
+    """Fixes with labelled cases behind them; "another version" alone helps nobody."""
+    return [f for f in advice.fixes if f.support.count and f.id != "framework_version"]
+
+
+def telling(lines: Sequence[QuotedLine], most: int) -> list[QuotedLine]:
+    """The `most` lines that tell most, roots before what follows from them, in the order of the report."""
+    best = sorted(lines, key=lambda line: _ROLES[line.role])[:most]
+    return sorted(best, key=lambda line: (not line.in_title, line.line))
 
 
 def supported(support: Support) -> str:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 
 class SystemClock:
-    """`bot.github.ports.Clock` by the machine's clock."""
+    """`bot.ports.Clock` by the machine's clock."""
 
     def now(self) -> datetime:
         """Now, UTC."""

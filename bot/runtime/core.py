@@ -1,4 +1,4 @@
-"""The pure core behind `bot.github.ports.Core`."""
+"""The pure core behind `bot.ports.Core`."""
 
 from __future__ import annotations
 

@@ -6,6 +6,15 @@ import os
 import secrets
 from pathlib import Path
 
+from bot.settings import Settings
+
+
+def admin_secret(settings: Settings) -> str:
+    """The configured secret of the maintainers' page, else the one in the data folder."""
+    if settings.admin_secret is not None:
+        return settings.admin_secret.get_secret_value()
+    return generated_secret(settings.data_dir, "admin")
+
 
 def generated_secret(data_dir: Path, name: str) -> str:
     """The secret of that name: read from its file, or made and kept there (readable by its owner only)."""

@@ -1,4 +1,4 @@
-"""The composition root: from settings and a database URL to a web application and a worker."""
+"""The open resources of one process (pools, queue, metrics), and the worker over them."""
 
 from __future__ import annotations
 

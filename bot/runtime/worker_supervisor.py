@@ -24,7 +24,6 @@ from bot.runtime.triage_pool import CoreState
 
 log = structlog.get_logger(__name__)
 
-NICENESS = 3
 ANSWER_SECONDS = 0.5
 STOP_SECONDS = 30.0
 """How long it may take to finish or hand back its jobs, which itself has 20 s for."""

@@ -16,8 +16,7 @@ from bot.github.errors import GitHubError, Outage, TryAgain
 from bot.github.handler import process
 from bot.github.intake import new_delivery
 from bot.github.ports import Delivery, GitHubApp, Ports
-from bot.github.posting import ScriptLinks
-from bot.github.script_route import script_router
+from bot.github.script_route import ScriptLinks, script_router
 from bot.github.store.postgres import PostgresStore
 from bot.jobs.retry import TryLater
 from bot.jobs.runner import Ended, Handler

@@ -10,7 +10,7 @@ from slack_sdk.models.blocks import ActionsBlock, Block, ButtonElement, ContextB
 from bot.gate.mrkdwn import code, code_block, prose
 from bot.gate.slack import TEXT_CHARS, PassedMessage, pass_message
 from bot.render.answer import support, written
-from bot.render.wording import ANSWER, DIAGNOSTICS, NARROW_DOWN, SIMILAR, TRIED
+from bot.render.wording import ANSWER, DIAGNOSTICS, NARROW_DOWN, SIMILAR, TRIED, telling, with_cases
 from bot.slack.headline import Links, View, headline, mrkdwn, notice, other_kind, section
 from knowledge.text.quote import clean, shorten
 from knowledge.triage import AXES, AnswerSentence, FixAdvice, QuotedLine
@@ -20,7 +20,7 @@ SHOWN = 3
 
 def fixes(view: View, links: Links) -> list[Block]:
     """The most probable fixes, with how many labelled cases stand behind each and links to near ones."""
-    found = [f for f in view.triage.advice.fixes if f.support.count and f.id != "framework_version"][:SHOWN]
+    found = with_cases(view.triage.advice)[:SHOWN]
     if not found:
         return []
     told = len(found) if view.extras else 1
@@ -84,7 +84,6 @@ MORE, SCRIPT, WRONG, SHARE = "dt_more", "dt_script", "dt_wrong", "dt_share"
 EVIDENCE_LINES = 6
 KNOWN_ERRORS = 2
 _LINE_CHARS = 160
-_ROLES = {"root": 0, "consequence": 1, "context": 2}
 
 
 def render(view: View) -> PassedMessage:
@@ -137,8 +136,7 @@ def _second(view: View) -> list[Block]:
 
 
 def _evidence(view: View) -> list[Block]:
-    best = sorted(view.triage.evidence.lines, key=lambda line: _ROLES[line.role])[:EVIDENCE_LINES]
-    best.sort(key=lambda line: (not line.in_title, line.line))
+    best = telling(view.triage.evidence.lines, EVIDENCE_LINES)
     if not best:
         return []
     head = "Based on these lines:\n"

@@ -17,7 +17,7 @@ from bot.slack.messages import Sender, tell, update_shared, view_of
 from bot.slack.ports import SlackPorts
 from bot.slack.records import SlackTriage, Task
 from knowledge.diagnostics import has_result, parse_result
-from knowledge.diagnostics.result import FENCE, split_blocks
+from knowledge.diagnostics.result import join_blocks, split_blocks
 from knowledge.errors import InputError
 from knowledge.readback import without_results
 from knowledge.triage import Triage
@@ -38,7 +38,7 @@ def triage_for(task: Task, ports: SlackPorts) -> SlackTriage | None:
 
 def add_result(kept: SlackTriage, text: str, task: Task, ports: SlackPorts, sender: Sender) -> Ended:
     """Keep the blocks of `text` with the triage and bring its answer up to date: the shared one, else a new one."""
-    blocks = "\n".join(f"{FENCE}\n{body}\n```" for body in split_blocks(text))
+    blocks = join_blocks(split_blocks(text))
     try:
         parse_result("\n".join([*ports.store.results(kept.id), blocks]))
     except InputError as error:  # each is whole, together they are too many
