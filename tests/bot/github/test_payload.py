@@ -48,8 +48,9 @@ def test_no_payload_raises(event: str, data: dict[str, Any], keep_text: bool) ->
 
 
 def test_a_kept_payload_means_the_same() -> None:
-    whole = parse("issues", payload())
-    assert parse("issues", storable(payload(), keep_text=True)) == whole
+    data = payload()
+    whole = parse("issues", data)
+    assert parse("issues", storable(data, keep_text=True)) == whole
     assert isinstance(whole, IssueText)
     assert lock(whole) == "github:100:1"
     assert coalesces(whole)
