@@ -50,6 +50,8 @@ class LlmPart:
             f"LLM: {asked.model}, {' and '.join(asked.duties)}; {price if priced else 'no price is set'}. "
             f"Fusion: {asked.weights}."
         ]
+        if asked.note:
+            said.append(asked.note)
         for name, usage in self.usage.items():
             if usage.cached:
                 said.append(

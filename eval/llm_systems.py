@@ -9,6 +9,7 @@ from typing import Literal
 
 from embeddings.encoder import Encoder
 from eval.llm_answers import Answer, alone, fused
+from eval.llm_cassette import Cassette
 from eval.llm_fusion import Patience, refused, rows_of
 from eval.predictions import Predictions
 from eval.protocol import TrainingSet, Verdict
@@ -26,9 +27,8 @@ from llm.calls import Caller
 from llm.config import LlmConfig
 from llm.course import Course
 from llm.fit_fusion import FitRow
-from llm.openai_client import OpenAiClient
 from llm.real_clock import RealClock
-from llm.reply_cache import FileCache, NoCache
+from llm.reply_cache import NoCache
 from llm.second_reader import SecondReader
 
 UNFITTED = "weights as shipped, stated and not fitted"
@@ -48,6 +48,7 @@ class LlmSystem:
         *,
         fits: bool,
         weights: str,
+        cassette: Cassette | None = None,
     ) -> None:
         """`fits`: nobody else fits `local` before this system is asked. `weights` says what fuses."""
         self.name = name
@@ -57,6 +58,7 @@ class LlmSystem:
         self._local, self._fits, self._encoder = local, fits, encoder
         self._caller, self._reader, self._patience = parts
         self._weights = weights
+        self._cassette = cassette
         self._heard: dict[str, Course] = {}
         self._table = SignatureTable()
 
@@ -89,6 +91,7 @@ class LlmSystem:
             price_input=config.price_input,
             price_output=config.price_output,
             weights="none" if self.name == "llm" else self._weights,
+            note=self._cassette.note if self._cassette else "",
         )
         self.rows = rows_of(run, self._heard)
         run = run.model_copy(update={"asked": asked})
@@ -133,12 +136,15 @@ def open_llm_systems(
     elif measured:
         weights = f"weights fitted on {measured.weights.provenance.get('cases')} other cases"
     clock = RealClock()
-    with OpenAiClient(config) as client:
-        cache = NoCache() if fresh else FileCache(access.cache_dir)
+    with access.client() as client:
+        cache = NoCache() if fresh else access.cache
         caller = Caller(config, client, cache, access.ledger, clock)
         reader = SecondReader(config, caller, clock, measured.weights if measured else None)
         parts = (caller, reader, Patience(config, caller.breaker, clock))
+        cassette = cache if isinstance(cache, Cassette) else None
         yield {
-            name: LlmSystem(name, local, encoder, config, parts, fits=name == fits, weights=weights)
+            name: LlmSystem(
+                name, local, encoder, config, parts, fits=name == fits, weights=weights, cassette=cassette
+            )
             for name in ("llm", "distriage+llm")
         }

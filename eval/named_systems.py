@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eval.baselines import BASELINES, baseline
@@ -32,7 +33,15 @@ def checked(names: Sequence[str]) -> list[str]:
     return wanted
 
 
-def checked_llm(names: Sequence[str], *, fit_fusion: bool, fresh: bool, held_out: bool) -> None:
+def checked_llm(
+    names: Sequence[str],
+    *,
+    fit_fusion: bool,
+    fresh: bool,
+    held_out: bool,
+    cassette: Path | None = None,
+    record: bool = False,
+) -> None:
     """UserError when what is asked of the LLM needs other systems or other splits."""
     if fit_fusion and not {"distriage", TOGETHER} <= set(names):
         raise UserError(
@@ -41,6 +50,14 @@ def checked_llm(names: Sequence[str], *, fit_fusion: bool, fresh: bool, held_out
         )
     if fit_fusion and held_out:
         raise UserError("--fit-fusion needs folds; held-out records have none.", "Add --cross-validate.")
+    if record and cassette is None:
+        raise UserError("--record requires --llm-cassette.", "Add --llm-cassette FILE.jsonl.")
+    if cassette and fresh:
+        raise UserError("--fresh asks everything anew; a cassette does not.", "Leave out one of them.")
+    if cassette and not set(names) & set(LLM):
+        raise UserError(
+            "--llm-cassette requires a system with an LLM.", f"Use: --systems distriage,{TOGETHER}"
+        )
     if fresh and not set(names) & set(LLM):
         raise UserError(
             "--fresh requires a system with an LLM.", f"Use: --systems distriage,{TOGETHER} --fresh"

@@ -47,6 +47,8 @@ class Asked(_Value):
     price_input: float
     price_output: float
     weights: str
+    note: str = ""
+    """Where the answers come from, unless they were asked for."""
 
 
 @dataclass(frozen=True, slots=True)

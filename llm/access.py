@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from pathlib import Path
 
 from llm.budget import Ledger
 from llm.config import LlmConfig
 from llm.measured import Measured
+from llm.reply_cache import ReplyCache
+from llm.values import ChatClient
 
 
 @dataclass(frozen=True, slots=True)
 class LlmAccess:
-    """The configuration, where spending and replies are kept, and what is known of the model."""
+    """The configuration, where spending and replies are kept, what is known of the model, and who asks it."""
 
     config: LlmConfig
     ledger: Ledger
-    cache_dir: Path
+    cache: ReplyCache
     measured: Measured | None
+    client: Callable[[], AbstractContextManager[ChatClient]]

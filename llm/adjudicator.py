@@ -35,6 +35,8 @@ class Question:
     neighbours: Sequence[Neighbour]
     shown: ShownLines
     account: str = ""
+    subject: str = ""
+    """The report's content hash."""
 
     def ids(self, axis: AxisName) -> list[str]:
         """The closed set of an axis."""
@@ -68,13 +70,14 @@ def adjudicator_request(question: Question, taxonomy: Taxonomy, token: str) -> C
             "account": f"A short account of it:\n{account}" if account else "",
         }
 
-    return make_request("adjudicator", fill, schema, token)
+    return make_request("adjudicator", fill, schema, token, question.subject)
 
 
 def with_lines(question: Question, reading: Reading, taxonomy: Taxonomy, tokens: int) -> Question:
     """The question with as much of the report as `tokens` of the whole question allow."""
     rest = adjudicator_request(replace(question, shown=ShownLines({})), taxonomy, NO_TOKEN).estimated
-    return replace(question, shown=choose_lines(reading, tokens - rest - NOTE_TOKENS))
+    shown = choose_lines(reading, tokens - rest - NOTE_TOKENS)
+    return replace(question, shown=shown, subject=reading.report.content_hash)
 
 
 def read_verdict(value: Mapping[str, Any], question: Question) -> Verdict:

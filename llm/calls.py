@@ -13,7 +13,7 @@ from llm.budget import Ledger, within_budget
 from llm.config import LlmConfig
 from llm.faults import Busy, LlmFault, NoTime, RateLimited, Unavailable
 from llm.parse import find_object
-from llm.reply_cache import ReplyCache, cache_key
+from llm.reply_cache import ReplyCache
 from llm.values import ChatClient, ChatReply, ChatRequest, Clock, Tokens
 
 LEAST_TIME = 0.2
@@ -51,8 +51,7 @@ class Caller:
         self, request: ChatRequest, read: Callable[[dict[str, Any]], T], scope: str, until: float
     ) -> Answered[T]:
         """What `read` makes of the reply, before the moment `until`; raises `LlmFault`."""
-        key = cache_key(self.config, request)
-        kept = self._cache.get(key)
+        kept = self._cache.get(request)
         if kept is not None:
             try:
                 return Answered(read(kept), Tokens(), cached=True)
@@ -60,7 +59,7 @@ class Caller:
                 kept = None  # kept under an older check
         with self._slot(until), self.breaker.watching(self._clock.monotonic):
             value, answer, tokens = self._paid(request, read, scope, until)
-        self._cache.put(key, value)
+        self._cache.put(request, value)
         return Answered(answer, tokens)
 
     def _paid(

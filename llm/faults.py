@@ -6,7 +6,8 @@ DistriageError
     │   ├── TimedOut, Unreachable, ServerError, Denied, WrongModel, BadRequest
     │   └── RateLimited      with Retry-After
     ├── BadReply             the words: Refused, Truncated, InvalidJson, WrongSchema, UnknownIds, TooLong
-    └── NotAsked             nobody was asked: BreakerOpen, BudgetSpent, LedgerDown, Busy, NoTime
+    └── NotAsked             nobody was asked: BreakerOpen, BudgetSpent, LedgerDown, Busy, NoTime,
+                         NotRecorded
 """
 
 from __future__ import annotations
@@ -160,3 +161,9 @@ class NoTime(NotAsked):
     """Too little of the time is left to ask."""
 
     reason = "no_time"
+
+
+class NotRecorded(NotAsked):
+    """An evaluation replays recorded answers, and this question has none."""
+
+    reason = "not_recorded"

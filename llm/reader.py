@@ -39,7 +39,7 @@ def reader_request(reading: Reading, token: str) -> tuple[ChatRequest, ShownLine
             report = fence.around("REPORT", shown.text)
             return {"framework": _word(reading.framework), "report": report, "partly": shown.partly}
 
-        return make_request("reader", fill, reader_schema(), token)
+        return make_request("reader", fill, reader_schema(), token, reading.report.content_hash)
 
     rest = request(ShownLines({})).estimated
     shown = choose_lines(reading, QUESTION_TOKENS - rest - NOTE_TOKENS)

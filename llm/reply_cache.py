@@ -19,10 +19,10 @@ KEEP_DAYS = 30
 class ReplyCache(Protocol):
     """The hole where replies are kept."""
 
-    def get(self, key: str) -> dict[str, Any] | None:
-        """The JSON object kept under `key`; None when there is none."""
+    def get(self, request: ChatRequest) -> dict[str, Any] | None:
+        """The JSON object that answered `request`; None when there is none."""
 
-    def put(self, key: str, value: dict[str, Any]) -> None:
+    def put(self, request: ChatRequest, value: dict[str, Any]) -> None:
         """Keep it."""
 
 
@@ -35,11 +35,11 @@ def cache_key(config: LlmConfig, request: ChatRequest) -> str:
 class NoCache:
     """Keeps nothing, for measurements of latency and cost."""
 
-    def get(self, key: str) -> dict[str, Any] | None:
+    def get(self, request: ChatRequest) -> dict[str, Any] | None:
         """See the protocol."""
         return None
 
-    def put(self, key: str, value: dict[str, Any]) -> None:
+    def put(self, request: ChatRequest, value: dict[str, Any]) -> None:
         """See the protocol."""
 
 
@@ -49,21 +49,23 @@ class FileCache:
     Replies stem from redacted reports, yet they are about somebody's report: the files are private (0600).
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, config: LlmConfig) -> None:
+        """Replies of the server and model of `config` alone are found."""
         self._folder = folder
+        self._config = config
 
-    def get(self, key: str) -> dict[str, Any] | None:
+    def get(self, request: ChatRequest) -> dict[str, Any] | None:
         """See the protocol."""
         try:
-            value = json.loads(self._file(key).read_text("utf-8"))
+            value = json.loads(self._file(request).read_text("utf-8"))
         except (OSError, ValueError):
             return None
         return value if isinstance(value, dict) else None
 
-    def put(self, key: str, value: dict[str, Any]) -> None:
+    def put(self, request: ChatRequest, value: dict[str, Any]) -> None:
         """See the protocol. A full or read-only disk costs the entry, not the triage."""
         try:
-            file = self._file(key)
+            file = self._file(request)
             file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             handle, name = tempfile.mkstemp(dir=file.parent)
             with os.fdopen(handle, "w", encoding="utf-8") as out:
@@ -80,5 +82,6 @@ class FileCache:
             file.unlink(missing_ok=True)
         return len(old)
 
-    def _file(self, key: str) -> Path:
+    def _file(self, request: ChatRequest) -> Path:
+        key = cache_key(self._config, request)
         return self._folder / key[:2] / f"{key}.json"

@@ -33,13 +33,15 @@ def digest() -> str:
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def make_request(duty: Duty, fill: Fill, schema: dict[str, Any], token: str) -> ChatRequest:
+def make_request(
+    duty: Duty, fill: Fill, schema: dict[str, Any], token: str, subject: str = ""
+) -> ChatRequest:
     """The request of a duty with the delimiter `token`; its content key does not depend on the token."""
     plain_system, plain_user = _render(duty, fill, NO_TOKEN)
     content = json.dumps([duty, plain_system, plain_user, schema], sort_keys=True)
     system, user = _render(duty, fill, token)
     key = hashlib.sha256(content.encode()).hexdigest()
-    return ChatRequest(duty, system, user, schema, key)
+    return ChatRequest(duty, system, user, schema, key, subject)
 
 
 def _render(duty: Duty, fill: Fill, token: str) -> tuple[str, str]:

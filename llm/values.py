@@ -39,13 +39,17 @@ def estimate(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """One question to the model; `content_key` names its content, without the random delimiter."""
+    """One question to the model.
+
+    `content_key` names its content, without the random delimiter; `subject` the report that it is about.
+    """
 
     duty: Duty
     system: str
     user: str
     schema: dict[str, Any]
     content_key: str
+    subject: str = ""
 
     @property
     def name(self) -> str:

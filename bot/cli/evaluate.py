@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from eval.predictions import Predictions
     from eval.protocol import System
     from eval.session import Plan, Session
+    from llm.access import LlmAccess
 
 Splits = Literal["cv", "framework", "time"]
 ALL = "distriage,majority,tfidf,minilm,knn"
@@ -82,6 +83,14 @@ def eval_command(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Ignore the reply cache, so cost and latency cover every call.")
     ] = False,
+    llm_cassette: Annotated[
+        Path | None,
+        typer.Option(help="Recorded LLM answers (.jsonl, .jsonl.gz) to replay; no server is asked."),
+    ] = None,
+    record: Annotated[
+        bool,
+        typer.Option("--record", help="Ask the configured LLM what the cassette lacks, and add its answers."),
+    ] = False,
     injected: Annotated[
         Path | None,
         typer.Option(help="Logs of injected faults, a file or a folder of .jsonl (tests/inject makes them)."),
@@ -111,9 +120,13 @@ def eval_command(
     stored = eval_output.prepare(report, gate)
     names = checked((ALL if table and systems == "distriage" else systems).split(","))
     held_out = bool(data) and not cross_validate
-    checked_llm(names, fit_fusion=fit_fusion, fresh=fresh, held_out=held_out)
+    checked_llm(
+        names, fit_fusion=fit_fusion, fresh=fresh, held_out=held_out, cassette=llm_cassette, record=record
+    )
     make = _plan(data or [], held_out, skip_known, splits, folds)
-    runs, systems_run, found = _run(names, make, fit_fusion=fit_fusion, fresh=fresh)
+    runs, systems_run, found = _run(
+        names, make, _access(llm_cassette, record=record), fit_fusion=fit_fusion, fresh=fresh
+    )
     eval_output.show(runs, study1, report)
     eval_output.show_findings(found, report)
     if fit_fusion:
@@ -133,11 +146,27 @@ def _plan(
     return lambda session: session.cross_validated(data, splits, folds)
 
 
+def _access(cassette: Path | None, *, record: bool) -> LlmAccess | None:
+    """How the LLM is asked: as configured, from a cassette, or as configured and into the cassette."""
+    from bot.runtime.llm_setup import llm_access
+    from bot.settings import load_settings
+    from eval.llm_cassette import recording, replaying
+
+    if cassette is not None and not record:
+        return replaying(cassette)
+    configured = llm_access(load_settings())
+    return configured if cassette is None or configured is None else recording(cassette, configured)
+
+
 def _run(
-    names: list[str], make: Callable[[Session], Plan], *, fit_fusion: bool, fresh: bool
+    names: list[str],
+    make: Callable[[Session], Plan],
+    access: LlmAccess | None,
+    *,
+    fit_fusion: bool,
+    fresh: bool,
 ) -> tuple[dict[str, Predictions], list[System], FindingScore | None]:
     from bot.cli.evaluate_output import ticking
-    from bot.runtime.llm_setup import llm_access
     from bot.settings import load_settings
     from eval.findings import score_findings
     from eval.named_systems import finished, open_systems
@@ -149,9 +178,7 @@ def _run(
     with ticking() as tick:
         session = Session(settings.model_dir, settings.data_dir / "cache", tick)
         plan = make(session)
-        with open_systems(
-            names, session, plan, llm_access(settings), fit_fusion=fit_fusion, fresh=fresh
-        ) as systems:
+        with open_systems(names, session, plan, access, fit_fusion=fit_fusion, fresh=fresh) as systems:
             runs = finished(session.run(plan, systems), systems)
         labels = failure_labels()
         reports = [case.prepared.record.report for case in plan.benchmark.scored]

@@ -38,7 +38,7 @@ def open_second_reader(settings: Settings) -> Iterator[SecondReader | None]:
     from llm.reply_cache import FileCache
     from llm.second_reader import SecondReader
 
-    cache = FileCache(settings.data_dir / "cache" / "llm")
+    cache = FileCache(settings.data_dir / "cache" / "llm", config)
     cache.forget()
     clock = RealClock()
     with OpenAiClient(config) as client:
@@ -50,6 +50,8 @@ def llm_access(settings: Settings) -> LlmAccess | None:
     """What an evaluation needs to ask the LLM; None where none is configured."""
     from bot.db.llm_ledger import open_ledger
     from llm.access import LlmAccess
+    from llm.openai_client import OpenAiClient
+    from llm.reply_cache import FileCache
 
     config = llm_config(settings)
     if config is None:
@@ -57,7 +59,8 @@ def llm_access(settings: Settings) -> LlmAccess | None:
     measured = measurement(settings, config)
     # An evaluation scores rankings; nobody would read the answers.
     config = replace(config, duties=tuple(duty for duty in config.duties if duty in RANKING))
-    return LlmAccess(config, open_ledger(settings), settings.data_dir / "cache" / "llm", measured)
+    cache = FileCache(settings.data_dir / "cache" / "llm", config)
+    return LlmAccess(config, open_ledger(settings), cache, measured, lambda: OpenAiClient(config))
 
 
 def measurement(settings: Settings, config: LlmConfig) -> Measured | None:

@@ -33,7 +33,7 @@ class Desk:
         self.clock = StillClock()
         self.client = ListClient(self.clock, items)
         self.ledger = MemoryLedger()
-        cache = FileCache(folder) if folder else NoCache()
+        cache = FileCache(folder, config) if folder else NoCache()
         self.caller = Caller(config, self.client, cache, self.ledger, self.clock)
 
     def ask(self, until: float = 10.0) -> Any:

@@ -56,7 +56,7 @@ def test_an_answer_from_the_cache_is_told_to_be_one(
 ) -> None:
     llm.brain = sensible
     for by, calls in (("distriage+llm", 2), ("llm", 3)):
-        cache = FileCache(tmp_path / by)
+        cache = FileCache(tmp_path / by, config)
         first, again = (usage_of(ask(config, knowledge, by=by, cache=cache)) for _ in range(2))
         assert (first.cached, first.asked) == (False, True)
         assert (again.cached, again.asked, again.cost, again.used) == (True, False, 0.0, True)
@@ -67,7 +67,7 @@ def test_half_from_the_cache_counts_as_cached(
     llm: FakeLlm, config: LlmConfig, knowledge: Knowledge, tmp_path: Path
 ) -> None:
     llm.brain = sensible
-    cache = FileCache(tmp_path)
+    cache = FileCache(tmp_path, config)
     ask(replace(config, duties=("reader",)), knowledge, by="distriage+llm", cache=cache)
     usage = usage_of(ask(config, knowledge, by="distriage+llm", cache=cache))
     assert (usage.cached, usage.asked) == (True, True)

@@ -14,13 +14,14 @@ from llm.values import ChatRequest
 ASKED = ChatRequest("reader", "s", "u", {}, "content")
 CONFIG = LlmConfig("http://x", "m")
 KEY = cache_key(CONFIG, ASKED)
+OTHER = replace(ASKED, content_key="other")
 
 
 def test_what_was_put_is_found(tmp_path: Path) -> None:
-    cache = FileCache(tmp_path / "new")
-    assert cache.get(KEY) is None
-    cache.put(KEY, {"a": ["é"]})
-    assert cache.get(KEY) == {"a": ["é"]}
+    cache = FileCache(tmp_path / "new", CONFIG)
+    assert cache.get(ASKED) is None
+    cache.put(ASKED, {"a": ["é"]})
+    assert cache.get(ASKED) == {"a": ["é"]}
     assert stat.S_IMODE(next(tmp_path.glob("new/*/*.json")).stat().st_mode) == 0o600
 
 
@@ -36,27 +37,27 @@ def test_the_key_tells_models_servers_and_contents_apart() -> None:
 
 
 def test_a_damaged_entry_is_no_entry(tmp_path: Path) -> None:
-    cache = FileCache(tmp_path)
-    cache.put(KEY, {"a": 1})
+    cache = FileCache(tmp_path, CONFIG)
+    cache.put(ASKED, {"a": 1})
     file = next(tmp_path.glob("*/*.json"))
     for damage in (b"", b"{", b"[1]", b"\xff\xfe"):
         file.write_bytes(damage)
-        assert cache.get(KEY) is None
+        assert cache.get(ASKED) is None
 
 
 def test_a_folder_that_cannot_be_written_costs_the_entry_alone(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    cache = FileCache(tmp_path / "file")
-    cache.put(KEY, {"a": 1})
-    assert cache.get(KEY) is None
+    cache = FileCache(tmp_path / "file", CONFIG)
+    cache.put(ASKED, {"a": 1})
+    assert cache.get(ASKED) is None
 
 
 def test_old_entries_are_forgotten(tmp_path: Path) -> None:
-    cache = FileCache(tmp_path)
-    cache.put(KEY, {"a": 1})
-    cache.put("ff" + KEY, {"b": 1})
+    cache = FileCache(tmp_path, CONFIG)
+    cache.put(ASKED, {"a": 1})
+    cache.put(OTHER, {"b": 1})
     old = next(tmp_path.glob(f"{KEY[:2]}/{KEY}.json"))
     os.utime(old, (0, 0))
     assert cache.forget() == 1
-    assert cache.get(KEY) is None
-    assert cache.get("ff" + KEY) == {"b": 1}
+    assert cache.get(ASKED) is None
+    assert cache.get(OTHER) == {"b": 1}

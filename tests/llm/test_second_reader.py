@@ -266,7 +266,7 @@ def test_an_edit_back_is_answered_from_the_cache(
     llm: FakeLlm, config: LlmConfig, knowledge: Knowledge, tmp_path: Path
 ) -> None:
     llm.brain = sensible
-    with second_reader(config, FileCache(tmp_path)) as reader:
+    with second_reader(config, FileCache(tmp_path, config)) as reader:
         first = reader.triage(REPORT, knowledge)
         again = reader.triage(REPORT, knowledge)
     assert len(llm.requests) == 2

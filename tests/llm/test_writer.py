@@ -126,8 +126,8 @@ def test_the_same_answer_is_not_paid_for_twice(
     llm: FakeLlm, writing: LlmConfig, knowledge: Knowledge, tmp_path: Path
 ) -> None:
     llm.brain = sensible
-    first = asked(llm, writing, knowledge, cache=FileCache(tmp_path))
-    again = asked(llm, writing, knowledge, cache=FileCache(tmp_path))
+    first = asked(llm, writing, knowledge, cache=FileCache(tmp_path, writing))
+    again = asked(llm, writing, knowledge, cache=FileCache(tmp_path, writing))
     assert first.answer == again.answer is not None
     assert len(llm.requests) == 4
 

@@ -1,0 +1,153 @@
+"""A cassette: what an LLM answered to the questions of an evaluation, to be replayed without it.
+
+JSON lines, packed (.gz) or not. The first names the model and its duties. Every other line holds a duty, the hash of
+the whole question (`question`), the hash of the report it is about (`subject`), and the answer; no text of a report.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from knowledge.errors import DataError
+from knowledge.training.records import read_jsonl
+from llm.access import LlmAccess
+from llm.budget import MemoryLedger
+from llm.config import LlmConfig
+from llm.faults import NotRecorded
+from llm.values import ChatClient, ChatReply, ChatRequest, Duty
+
+_REMEDY = "Record one: bot eval --systems distriage,distriage+llm --llm-cassette FILE --record"
+
+
+class Head(BaseModel):
+    """The first line."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: str
+    duties: tuple[Duty, ...]
+
+
+class Entry(BaseModel):
+    """Every other line."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    duty: Duty
+    question: str
+    subject: str
+    answer: dict[str, Any]
+
+
+class Cassette:
+    """`llm.reply_cache.ReplyCache` in one file. Thread-safe.
+
+    Training changes the probabilities in a question and with them its hash. While replaying, an answer to an earlier
+    question about the same report is used too, without what is no longer shown; `earlier` counts those.
+    """
+
+    def __init__(self, file: Path, head: Head, *, record: bool) -> None:
+        """Read what `file` holds. DataError when it is damaged, or another model's than `head`."""
+        self.head = head
+        self.earlier = 0
+        self._file = file
+        self._record = record
+        self._lock = threading.Lock()
+        self._exact: dict[str, dict[str, Any]] = {}
+        self._about: dict[tuple[Duty, str], dict[str, Any]] = {}
+        found = _read(file) if file.exists() else (head, [])
+        if found[0] != head:
+            raise DataError(
+                f"{file} holds answers of {found[0].model} ({', '.join(found[0].duties)}).",
+                "Record into another file.",
+            )
+        for entry in found[1]:
+            self._keep(entry)
+
+    @property
+    def note(self) -> str:
+        """Where the answers of a replay come from, a sentence; empty while recording."""
+        if self._record:
+            return ""
+        earlier = f"; {self.earlier} were given to an earlier question about the same report"
+        return f"The answers are recorded ones{earlier if self.earlier else ''}."
+
+    def get(self, request: ChatRequest) -> dict[str, Any] | None:
+        """See the protocol. A recording cassette knows only the very question."""
+        exact = self._exact.get(request.content_key)
+        earlier = self._about.get((request.duty, request.subject))
+        if exact is not None or earlier is None or self._record:
+            return exact
+        with self._lock:
+            self.earlier += 1
+        return shown_alone(earlier, request.schema)
+
+    def put(self, request: ChatRequest, value: dict[str, Any]) -> None:
+        """See the protocol. A recording cassette writes at once, so a run that breaks off keeps what it paid for."""
+        entry = Entry(duty=request.duty, question=request.content_key, subject=request.subject, answer=value)
+        with self._lock:
+            self._keep(entry)
+            if self._record:
+                start = "" if self._file.exists() else self.head.model_dump_json() + "\n"
+                with self._file.open("a", encoding="utf-8") as out:
+                    out.write(f"{start}{entry.model_dump_json()}\n")
+
+    def _keep(self, entry: Entry) -> None:
+        self._exact[entry.question] = entry.answer
+        self._about[entry.duty, entry.subject] = entry.answer
+
+
+class _Silent:
+    """`llm.values.ChatClient` that asks nobody."""
+
+    def complete(self, request: ChatRequest, seconds: float) -> ChatReply:
+        raise NotRecorded
+
+
+def shown_alone(answer: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer without the list items that the schema's closed sets do not hold."""
+    sets = {
+        name: part["items"]["enum"]
+        for name, part in schema.get("properties", {}).items()
+        if "enum" in part.get("items", {})
+    }
+    return {
+        name: [one for one in value if one in sets[name]] if name in sets else value
+        for name, value in answer.items()
+    }
+
+
+def replaying(file: Path) -> LlmAccess:
+    """Access to a cassette alone: no server, no costs, weights as shipped. DataError when it cannot be read."""
+    head, _ = _read(file)
+    config = LlmConfig("http://cassette.invalid/v1", head.model, duties=head.duties)
+    return LlmAccess(config, MemoryLedger(), Cassette(file, head, record=False), None, _silent)
+
+
+def recording(file: Path, access: LlmAccess) -> LlmAccess:
+    """Access that asks what the file does not hold and adds the answers to it. DataError when it is another model's."""
+    head = Head(model=access.config.model, duties=access.config.duties)
+    if file.suffix == ".gz":
+        raise DataError(f"{file}: answers cannot be added to a packed file.", "Name a .jsonl file.")
+    cassette = Cassette(file, head, record=True)
+    return LlmAccess(access.config, access.ledger, cassette, access.measured, access.client)
+
+
+@contextmanager
+def _silent() -> Iterator[ChatClient]:
+    yield _Silent()
+
+
+def _read(file: Path) -> tuple[Head, list[Entry]]:
+    rows = list(read_jsonl(file)) or [{}]
+    try:
+        return Head.model_validate(rows[0]), [Entry.model_validate(row) for row in rows[1:]]
+    except ValidationError as error:
+        problem = error.errors()[0]
+        raise DataError(f"{file} is no cassette: {problem['loc']}: {problem['msg']}.", _REMEDY) from error
