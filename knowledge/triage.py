@@ -213,6 +213,9 @@ class SecondReading(_Value):
     lines: list[int] = Field(default=[], description="lines that the reason rests on; 0 = the title")
     cases: list[str] = Field(default=[], description="ids of shown cases that the reason rests on")
     fallback_reason: str | None = Field(default=None, description="the first fault, in a word; null = none")
+    late: bool = Field(
+        default=False, description="no answer was drafted for lack of time; asked again, there may be one"
+    )
     fabricated: int = Field(default=0, description="lines, cases and versions it made up; all were dropped")
     tokens_in: int = 0
     tokens_out: int = 0

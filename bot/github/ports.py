@@ -63,6 +63,8 @@ class Outcome:
     writes: int = 0
     detail: tuple[str, ...] = ()
     """Rules of the gate that a refused write broke, or why GitHub refused the labels; for the log."""
+    late: bool = False
+    """An LLM may still have an answer for this issue: worth another run."""
 
 
 @dataclass(frozen=True, slots=True)

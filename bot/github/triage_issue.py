@@ -149,4 +149,11 @@ def _save(
     )
     writes = (posted.writes if posted else 0) + bool(labels.add) + len(labels.remove)
     comment_id = posted.comment_id if posted else None
-    return Outcome(kind, reason, ref, comment_id, labels.add, labels.remove, writes, detail)
+    note = case.triage.second_reading
+    late = (
+        case.config.has_answers
+        and note is not None
+        and note.late
+        and not (case.triage.answer and case.triage.answer.verified)
+    )
+    return Outcome(kind, reason, ref, comment_id, labels.add, labels.remove, writes, detail, late)

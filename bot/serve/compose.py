@@ -47,6 +47,10 @@ log = structlog.get_logger(__name__)
 ENGINE = "bot.runtime.core:engine_of_environment"
 SWEEP_WINDOW = timedelta(days=1)
 REACTION_WINDOW = timedelta(days=7)
+LATE_RUNS = 2
+"""How often an issue is triaged again because the LLM's answer was not done in time."""
+LATE_WAIT = 10.0
+"""Seconds before that."""
 
 
 def make_app(settings: Settings) -> App | None:
@@ -97,6 +101,9 @@ def github_handler(ports: Ports) -> Handler:
             outcome = process(call, ports)
         except TryAgain as error:
             raise TryLater("GitHub", error.after, growing=isinstance(error, Outage)) from error
+        if outcome.late and delivery.waits < LATE_RUNS:
+            # The comment is up without the answer; what the LLM said so far is cached, so the next run gets further.
+            raise TryLater("the drafted answer", LATE_WAIT)
         return Ended(outcome.kind, outcome.reason, outcome.detail)
 
     return handle
