@@ -33,6 +33,13 @@ class Case:
     comments: list[Comment]
     own: Comment | None
 
+    @property
+    def answer_late(self) -> bool:
+        """Whether the LLM was only too slow for an answer that is wanted here."""
+        note, answer = self.triage.second_reading, self.triage.answer
+        written = answer is not None and answer.verified
+        return self.config.has_answers and note is not None and note.late and not written
+
 
 def look(github: GitHub, ports: Ports, ref: IssueRef, issue: Issue, config: RepoConfig, quick: bool) -> Case:
     """Triage the issue with what people pasted and set; `quick`: without waiting for a second reader."""

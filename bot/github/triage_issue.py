@@ -149,11 +149,4 @@ def _save(
     )
     writes = (posted.writes if posted else 0) + bool(labels.add) + len(labels.remove)
     comment_id = posted.comment_id if posted else None
-    note = case.triage.second_reading
-    late = (
-        case.config.has_answers
-        and note is not None
-        and note.late
-        and not (case.triage.answer and case.triage.answer.verified)
-    )
-    return Outcome(kind, reason, ref, comment_id, labels.add, labels.remove, writes, detail, late)
+    return Outcome(kind, reason, ref, comment_id, labels.add, labels.remove, writes, detail, case.answer_late)
