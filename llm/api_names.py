@@ -31,7 +31,10 @@ class Framework:
 
 @cache
 def frameworks() -> dict[str, Framework]:
-    """Framework -> its names. A line reads "kind framework.part: name name"; settings that weaken a machine are left out."""
+    """Framework -> its names; settings that weaken a machine are left out.
+
+    A line reads "kind framework.part: name name".
+    """
     found: defaultdict[str, Framework] = defaultdict(Framework)
     for line in FILE.read_text("utf-8").splitlines():
         if line and not line.startswith("#"):
@@ -39,17 +42,16 @@ def frameworks() -> dict[str, Framework]:
             kind, _, place = heading.partition(" ")
             some: set[str] = getattr(found[place.partition(".")[0]], kind)
             some.update(name for name in names.split() if not unsafe(name))
+    for one in found.values():
+        # Of the parsed arguments an option is an attribute.
+        one.arguments |= {option.lstrip("-").replace("-", "_") for option in one.options}
     return dict(found)
 
 
 @cache
 def _alone() -> frozenset[str]:
-    """Names that are known without a word on whose they are; an option is an attribute, too."""
-    out: set[str] = set()
-    for one in frameworks().values():
-        out |= one.names | one.arguments | one.variables
-        out |= {option.lstrip("-").replace("-", "_") for option in one.options}
-    return frozenset(out)
+    """Names that are known without a word on whose they are."""
+    return frozenset().union(*(one.names | one.arguments | one.variables for one in frameworks().values()))
 
 
 @cache
@@ -83,9 +85,10 @@ def public_name(name: str, shown: Callable[[str], bool]) -> bool:
     head, rest = parts[0], parts[1:]
     for one in frameworks().values():
         if head in one.modules:
-            if one.names.issuperset(rest):
-                return True
-        elif head in one.objects or head in one.names or head in one.arguments or shown(head):
-            if all(part in one.names or part in one.arguments for part in rest):
-                return True
+            found = one.names.issuperset(rest)
+        else:
+            theirs = head in one.objects or head in one.names or head in one.arguments
+            found = (theirs or shown(head)) and all(p in one.names or p in one.arguments for p in rest)
+        if found:
+            return True
     return False

@@ -29,7 +29,7 @@ SOURCES: dict[str, dict[str, tuple[str, ...]]] = {
         ),
         "torch.nn": ("nn/functional.py*", "nn/modules/*.py", "nn/parallel/*.py", "nn/utils/*.py"),
         "torch.optim": ("optim/*.py",),
-        "torch.utils": ("utils/data/*.py", "utils/checkpoint.py", "utils/tensorboard/writer.py"),
+        "torch.utils": ("utils/data/*.py", "utils/checkpoint.py"),
         "torch.distributed": (
             *("distributed/*.py", "_C/_distributed_c10d.pyi", "distributed/fsdp/api.py", "distributed/fsdp/wrap.py"),
             *("distributed/fsdp/fully_sharded_data_parallel.py", "distributed/fsdp/_fully_shard/_fsdp_api.py"),
@@ -70,9 +70,9 @@ SOURCES: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "lightning": {
         "lightning": (
-            *("core/*.py", "trainer/trainer.py", "trainer/distrib_data_parallel.py", "trainer/training_io.py"),
+            *("core/*.py", "trainer/trainer.py"),
             *("callbacks/*.py", "callbacks/progress/*.py", "strategies/*.py"),
-            *("plugins/environments/*.py", "plugins/precision/*.py", "lite/lite.py"),
+            "lite/lite.py",
         ),
     },
     "horovod": {
@@ -80,7 +80,7 @@ SOURCES: dict[str, dict[str, tuple[str, ...]]] = {
             *("common/basics.py", "common/elastic.py", "common/process_sets.py", "common/util.py", "common/exceptions.py"),
             *("torch/*.py", "torch/elastic/*.py", "tensorflow/*.py", "tensorflow/keras/*.py", "keras/*.py"),
             *("_keras/*.py", "mxnet/*.py", "runner/__init__.py", "runner/launch.py", "run/run.py", "run/runner.py"),
-            *("ray/runner.py", "ray/elastic.py", "spark/runner.py", "spark/__init__.py", "common/common.h"),
+            *("spark/__init__.py", "common/common.h"),
         ),
     },
     "megatron": {
@@ -92,7 +92,7 @@ SOURCES: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "colossalai": {
         "colossalai": (
-            *("booster/*.py", "booster/plugin/*.py", "initialize.py", "zero/gemini/gemini_ddp.py", "zero/low_level/*.py"),
+            *("booster/*.py", "booster/plugin/*.py", "initialize.py", "zero/gemini/gemini_ddp.py"),
             *("zero/wrapper.py", "cluster/*.py", "cli/launcher/__init__.py", "shardformer/shard/shard*.py"),
             *("engine/_base_engine.py", "trainer/_trainer.py", "context/parallel_context.py"),
         ),
@@ -117,36 +117,108 @@ SOURCES: dict[str, dict[str, tuple[str, ...]]] = {
 }  # fmt: skip
 """Framework -> heading in the file -> files, relative to the package."""
 
-EXPORTS = frozenset("distribute data config train saved_model errors keras".split())
+EXPORTS = frozenset(["distribute", "data", "config", "train", "saved_model", "errors", "keras"])
 """Parts of TensorFlow's public interface that a failure report is about; the bare `tf.` is always one."""
 _EXPORTERS = frozenset({"tf_export", "keras_export", "estimator_export"})
-_KERAS = frozenset("callbacks optimizers mixed_precision models distribution".split())
+_KERAS = frozenset(["callbacks", "optimizers", "mixed_precision", "models", "distribution"])
 _SKIPPED = re2.compile(
     r"(?:^|/)(?:tests?|testing|examples?|benchmarks?|_tools|_shard|_graveyard|demos|__pycache__|legacy|_internal|_analyzer)/|_test\.py$|test_"
 )
-_LEFT_OUT = re2.compile(r"(?i)weights_only|pickle|trust|secret|password|credential|safe_globals|hub_|_hub$|token$|^eval$|^exec$|run_as_root|auth")
+_LEFT_OUT = re2.compile(
+    r"(?i)weights_only|pickle|trust|secret|ssh|download|upload|[A-Z]_PLUGIN$|CONF_FILE|REMOTE_PGO|password|credential|safe_globals|hub_|_hub$|token$|^eval$|^exec$|run_as_root|auth"
+)
 """What could make a machine easier to get at, or sends data away, is known only where it was shown."""
-_VARIABLE = re2.compile(r"[\"'`\s|*]((?:TORCH|TORCHELASTIC|TORCHINDUCTOR|TORCHDYNAMO|PYTORCH|NCCL|GLOO|FSDP|ACCELERATE|DEEPSPEED|DS|HOROVOD|MXNET|RAY|TF|PL|MEGATRON)(?:_[A-Z0-9]+)+)[\"'`\s|*]")
+_VARIABLE = re2.compile(
+    r"[\"'`\s|*]((?:TORCH|TORCHELASTIC|TORCHINDUCTOR|TORCHDYNAMO|PYTORCH|NCCL|GLOO|FSDP|ACCELERATE|DEEPSPEED|DS|HOROVOD|MXNET|RAY|TF|PL|MEGATRON)(?:_[A-Z0-9]+)+)[\"'`\s|*]"
+)
 _QUOTED = re2.compile(r"[\"']([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)[\"']")
 _NCCL_PARAM = re2.compile(r"NCCL_PARAM\(\w+, *\"([A-Z0-9_]+)\"")
 _NCCL_CALL = re2.compile(r"\b(nccl[A-Z][A-Za-z]+)\(")
-_FAR_OFF = re2.compile(r"^(?:sparse_|string_|decode_|encode_|batch_|quantize|depth_|dequant|fake_quant|matrix_|self_adj|assert_|random_|linspace_|bincount|substr|parse_|serialize_|deserialize_|map_|queue|cholesky|fft|ifft|bitcast|betainc|igamma|polygamma|zeta|lbeta|extract_|histogram|edit_dist|glob|read_|write_|regex|reverse_|scatter_nd_|sets|nn|ragged)|initializer$|Reader|Queue")
-_CLASSES = frozenset(
-    "Tensor Variable Session Model BaseSession Operation Graph GradientTape Module IndexedSlices Optimizer".split()
+_FAR_OFF = re2.compile(
+    r"^(?:sparse_|string_|decode_|encode_|batch_|quantize|depth_|dequant|fake_quant|matrix_|self_adj|assert_|random_|linspace_|bincount|substr|parse_|serialize_|deserialize_|map_|queue|cholesky|fft|ifft|bitcast|betainc|igamma|polygamma|zeta|lbeta|extract_|histogram|edit_dist|glob|read_|write_|regex|reverse_|scatter_nd_|sets|nn|ragged)|initializer$|Reader|Queue"
 )
+_CLASSES = frozenset(
+    [
+        "Tensor",
+        "Variable",
+        "Session",
+        "Model",
+        "BaseSession",
+        "Operation",
+        "Graph",
+        "GradientTape",
+        "Module",
+        "IndexedSlices",
+        "Optimizer",
+    ]
+)
+_LONG = frozenset({"torch.distributed", "torch.cuda", "torch.nn", "deepspeed.config", "horovod"})
 _WORDY = frozenset({"deepspeed", "lightning", "megatron", "tensorflow", "accelerate", "colossalai"})
 _NOISE = re2.compile(
-    r"^(?:is|has|check|validate|convert|maybe|build|register|unregister|create|make|parse|to|from|on_(?:save|load)_checkpoint_)_|^[A-Z]+(?:_[A-Z0-9]+)*$|Error$|Exception$|^(?:get|set)_.*(?:_config|_args?|_enabled|_type|_name|_fn|_params|_files?|_timers)$"
+    r"^(?:is|has|check|validate|convert|maybe|build|register|unregister|create|make|parse|to|from|total|reset|init|flops|autotuning|override|patch|unsorted|disable|tensor_scatter|set|add|on_(?:save|load)_checkpoint_)_|^[A-Z]+(?:_[A-Z0-9]+)*$|Error$|Exception$|(?i:bagua|hpu|ipu|hivemind|xla|tpu|sagemaker|bitsandbytes)|^(?:get|set)_.*(?:_config|_args?|_enabled|_type|_name|_fn|_params|_files?|_timers)$"
 )
 _PACKAGES = frozenset(
-    "distributed fsdp elastic checkpoint tensor parallel pipelining rpc algorithms ddp_comm_hooks optim utils data nn modules cuda amp "
-    "autograd profiler multiprocessing rendezvous callbacks strategies trainer core plugins runtime zero booster plugin module kvstore gluon".split()
+    [
+        "distributed",
+        "fsdp",
+        "elastic",
+        "checkpoint",
+        "tensor",
+        "parallel",
+        "pipelining",
+        "rpc",
+        "algorithms",
+        "ddp_comm_hooks",
+        "optim",
+        "utils",
+        "data",
+        "nn",
+        "modules",
+        "cuda",
+        "amp",
+        "autograd",
+        "profiler",
+        "multiprocessing",
+        "rendezvous",
+        "callbacks",
+        "strategies",
+        "trainer",
+        "core",
+        "plugins",
+        "runtime",
+        "zero",
+        "booster",
+        "plugin",
+        "module",
+        "kvstore",
+        "gluon",
+    ]
 )
-_BESIDE = re2.compile(r"^--(?:retro|vision|dino|biencoder|bert|ict|retriever|mask|inference|rl|img|num-classes|swin|eval|langrl|titles|evidence|query|embedding-path|indexer|block-data|faiss|val|train-dev|test|hybrid|mamba|grpo|wandb|straggler|config-logger|error-injection|kitchen|mtp|sft|tiktoken|one-logger|yaml|result|run-workload|rerun|perform|engram|dsa|csa|heterogeneous|encoder-|decoder-|qk|rope|yarn|mrope)")
-_KERNELS = re2.compile("^(?:fbgemm|miopen|cudnn|mkldnn|quantize|sym_|fake_q|rowwise)|_copy$|_backward$|_setup_context$|_inplace$")
+_BESIDE = re2.compile(
+    r"^--(?:retro|vision|dino|biencoder|bert|ict|retriever|mask|inference|rl|img|num-classes|swin|eval|langrl|titles|evidence|query|embedding-path|indexer|block-data|faiss|val|train-dev|test|hybrid|mamba|grpo|wandb|straggler|config-logger|error-injection|kitchen|mtp|sft|tiktoken|one-logger|yaml|tpu|aws|sagemaker|ipex|mpirun|result|run-workload|rerun|perform|engram|dsa|csa|heterogeneous|encoder-|decoder-|qk|rope|yarn|mrope)"
+)
+_KERNELS = re2.compile(
+    "^(?:fbgemm|miopen|cudnn|mkldnn|quantize|sym_|native_|special_|sparse_|bitwise_|logical_|q_|cublas|fake_q|rowwise)|_copy$|_backward$|_setup_context$|_inplace$|[a-z]_$"
+)
 _PREFIXES = tuple(
     f"{p}_"
-    for p in "TORCH TORCHELASTIC TORCHINDUCTOR TORCHDYNAMO PYTORCH NCCL GLOO FSDP ACCELERATE DEEPSPEED DS HOROVOD RAY TF PL".split()
+    for p in [
+        "TORCH",
+        "TORCHELASTIC",
+        "TORCHINDUCTOR",
+        "TORCHDYNAMO",
+        "PYTORCH",
+        "NCCL",
+        "GLOO",
+        "FSDP",
+        "ACCELERATE",
+        "DEEPSPEED",
+        "DS",
+        "HOROVOD",
+        "RAY",
+        "TF",
+        "PL",
+    ]
 )
 _KEY = re2.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _OPTION = re2.compile(r"--[A-Za-z][A-Za-z0-9_-]+")
@@ -209,7 +281,11 @@ def read(path: Path, package: str, found: Found) -> None:
             found.arguments |= {t.id for t in _targets(node) if public(t.id) and not t.id.isupper()}
         if isinstance(node, ast.Assign) and stem in ("constants", "config") and package == "deepspeed":
             value = node.value
-            if isinstance(value, ast.Constant) and isinstance(value.value, str) and _KEY.fullmatch(value.value):
+            if (
+                isinstance(value, ast.Constant)
+                and isinstance(value.value, str)
+                and _KEY.fullmatch(value.value)
+            ):
                 found.names.add(value.value)
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             # The stubs of torch put its methods into classes with private names.
@@ -239,6 +315,13 @@ def definition(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef, foun
             ):
                 definition(inner, found)
             elif isinstance(inner, ast.Assign | ast.AnnAssign):
+                found.arguments |= {
+                    k.value.value
+                    for k in getattr(inner.value, "keywords", [])
+                    if k.arg == "alias"
+                    and isinstance(k.value, ast.Constant)
+                    and isinstance(k.value.value, str)
+                }
                 for target in _targets(inner):
                     if public(target.id):
                         (found.names if target.id.isupper() else found.arguments).add(target.id)
@@ -279,7 +362,7 @@ def _wanted(parts: list[str]) -> bool:
         return len(parts) > 1 and (len(parts) == 2 or parts[1] in _KERAS)
     if len(parts) == 1:
         return not _FAR_OFF.search(parts[0])
-    return (parts[0] in EXPORTS and "experimental_" not in parts[0])
+    return parts[0] in EXPORTS and "experimental_" not in parts[0]
 
 
 def _targets(node: ast.Assign | ast.AnnAssign) -> list[ast.Name]:
@@ -291,7 +374,9 @@ def _all_of(tree: ast.Module) -> frozenset[str]:
     for node in tree.body:
         if isinstance(node, ast.Assign) and any(t.id == "__all__" for t in _targets(node)):
             return frozenset(
-                c.value for c in ast.walk(node.value) if isinstance(c, ast.Constant) and isinstance(c.value, str)
+                c.value
+                for c in ast.walk(node.value)
+                if isinstance(c, ast.Constant) and isinstance(c.value, str)
             )
     return frozenset()
 
@@ -302,7 +387,10 @@ def _options(tree: ast.Module, found: Found) -> None:
             found.options |= {
                 a.value
                 for a in node.args
-                if isinstance(a, ast.Constant) and isinstance(a.value, str) and _OPTION.fullmatch(a.value) and not _BESIDE.search(a.value)
+                if isinstance(a, ast.Constant)
+                and isinstance(a.value, str)
+                and _OPTION.fullmatch(a.value)
+                and not _BESIDE.search(a.value)
             }
 
 
@@ -310,6 +398,7 @@ def collected(folder: Path) -> list[str]:
     """The lines of the generated part."""
     lines: list[str] = []
     arguments: set[str] = set()
+    variables: set[str] = set()
     for package, headings in SOURCES.items():
         every: defaultdict[str, Found] = defaultdict(Found)
         for release in sorted((folder / package).glob("*")):
@@ -328,14 +417,22 @@ def collected(folder: Path) -> list[str]:
                 - arguments
                 - {a for a in found.arguments if _BESIDE.search("--" + a.replace("_", "-"))},
                 "options": found.options,
-                "variables": found.variables,
+                "variables": found.variables - variables,
             }
+            variables |= found.variables
             names |= found.names
             arguments |= new["arguments"]
             for kind, some in new.items():
                 if package in _WORDY and kind == "names":
                     some = {n for n in some if not _NOISE.search(n)}
-                kept = sorted(n for n in some if len(n) <= 44 and not n.startswith("_") and not unsafe(n) and not _LEFT_OUT.search(n))
+                kept = sorted(
+                    n
+                    for n in some
+                    if len(n) <= (44 if heading in _LONG or kind != "names" else 22)
+                    and not n.startswith("_")
+                    and not unsafe(n)
+                    and not _LEFT_OUT.search(n)
+                )
                 if kept:
                     lines.append(f"{kind} {heading}: {' '.join(kept)}")
     return lines
