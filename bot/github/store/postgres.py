@@ -16,6 +16,7 @@ from bot.github.records import (
     PastedResult,
     RepoRef,
 )
+from bot.github.store.outcomes import OutcomeTables
 from bot.github.store.triages import TriageTables, issue_of, issue_values
 
 
@@ -241,5 +242,5 @@ class FeedbackTables(Table):
         return Noise(row["posted"], row["dismissed"])
 
 
-class PostgresStore(TriageTables, FeedbackTables, RepoTables, WriteBudget):
+class PostgresStore(TriageTables, OutcomeTables, FeedbackTables, RepoTables, WriteBudget):
     """`bot.github.ports.Store` over a pool; safe to call from several threads and processes."""
