@@ -170,7 +170,7 @@ class GitHub(Protocol):
         """How the issue was closed at that time."""
 
     def gist(self, gist_id: str) -> list[tuple[str, str]]:
-        """Name and text of each text file of a public gist, each up to a megabyte; `Gone` or `NotAllowed` if unreadable."""
+        """Name and text of each text file of a public gist, each up to a megabyte; `Gone` or `NotAllowed`."""
 
     def react(self, ref: IssueRef, comment_id: int, reaction: Reaction) -> None:
         """React to a comment; doing it twice is the same as once."""

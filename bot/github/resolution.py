@@ -25,7 +25,8 @@ _FIXED = re2.compile(
     r"|\bworks?(?: now| again)*(?: fine)? (?:after|with|once|when|since)\b|\bdid the trick\b"
 )
 _NOTHING = re2.compile(
-    r"(?i)\binactiv|\bstale\b|\bno (?:response|reply|answer|activity)\b|\bduplicate of\b|\breopen\b|\b(?:can ?not|can't) reproduce\b"
+    r"(?i)\binactiv|\bstale\b|\bno (?:response|reply|answer|activity)\b|\bduplicate of\b"
+    r"|\breopen\b|\b(?:can ?not|can't) reproduce\b"
 )
 
 

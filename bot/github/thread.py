@@ -52,7 +52,8 @@ _VERSION = re2.compile(
 
 
 _ANSWER = re2.compile(
-    r"(?i)\b(?:torchrun|accelerate launch|deepspeed|horovodrun|mpirun|mpiexec|srun|sbatch|python[\d.]*)\b[^\n]*(?:\s--?\w|\.py\b)"
+    r"(?i)\b(?:torchrun|accelerate launch|deepspeed|horovodrun|mpirun|mpiexec|srun|sbatch|python[\d.]*)\b"
+    r"[^\n]*(?:\s--?\w|\.py\b)"
     r"|\d\s?(?:it|iters?|samples?|img|images?|tokens?|steps?|examples?)\s?(?:/\s?s|per sec|a sec)"
     r"|\(active|most recent call first|\b(?:nightly|main branch|master|built from source)\b"
     r"|!\[[^\]]*\]\(|<img |github\.com/(?:user-attachments/|[\w.-]+/[\w.-]+/(?:files|assets)/\d)"
@@ -60,7 +61,8 @@ _ANSWER = re2.compile(
 """Short answers to what is asked for: a command, a speed, a stack, a build; and pictures and files, in case it is asked
 for the text of them."""
 _CORRECTS = re2.compile(
-    r"(?i)\b(?:correction|sorry|mistake|my bad|typo|wrong|actually|i meant|mixed (?:it |that |this |them )?up|instead of|should be)\b"
+    r"(?i)\b(?:correction|sorry|mistake|my bad|typo|wrong|actually|i meant|instead of|should be"
+    r"|mixed (?:it |that |this |them )?up)\b"
 )
 
 

@@ -61,16 +61,18 @@ def work_of(
     service: Service, app: GitHubApp | None, source: CanTriage, local: CanTriage | None = None
 ) -> Work:
     """The work over that GitHub (None: no credentials) and core; `local` asks no second reader, where `source` does."""
-    core = NamedCore(source, load_taxonomy(), local)
+    core, store = NamedCore(source, load_taxonomy(), local), PostgresStore(service.threads)
     ports = Ports(
         app=app,
-        store=PostgresStore(service.threads),
+        store=store,
         clock=SystemClock(),
         core=core,
         script_link=ScriptLinks.of(service.settings).link,
     )
 
     async def sweep_chore() -> None:
+        if service.settings.keep_days is not None:
+            await asyncio.to_thread(store.forget, service.settings.keep_days)
         await _sweep(service, ports)
 
     async def reactions_chore() -> None:

@@ -65,6 +65,22 @@ class OutcomeTables(Table):
         )
         return Resolution(**row) if row else None
 
+    def forget(self, days: int) -> int:
+        """Delete what is older than that and holds words of a report; how many rows.
+
+        Corrections are labelled cases and stay.
+        """
+        aged = (
+            ("triages", "at"),
+            ("requests", "coalesce(ended_at, asked_at)"),
+            ("resolutions", "closed_at"),
+            ("diagnostics_results", "at"),
+        )
+        return sum(
+            self._run(f"DELETE FROM {table} WHERE {at} < now() - make_interval(days => %s)", (days,))
+            for table, at in aged
+        )
+
     def forget_resolution(self, issue: IssueRef) -> None:
         """See the protocol."""
         self._run("DELETE FROM resolutions WHERE repo_id = %s AND number = %s", (issue.repo.id, issue.number))

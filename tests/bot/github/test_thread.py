@@ -164,7 +164,7 @@ def test_of_what_the_author_adds_nothing_is_stored_and_bursts_are_one(world: Wor
     data = {"id": 3, "body": VERSIONS, "user": user("reporter")}
     payload = world.fake.payload(REPO, issue, "created", comment=data)
     assert storable(payload, keep_text=False)["comment"]["body"] == ADDED
-    first = new_delivery("d1", "issue_comment", payload, keep_text=False, edit_delay=5.0)
+    first = new_delivery("d1", "issue_comment", payload, keep_text=False, comment_delay=5.0)
     assert first is not None
     assert (first.delay, first.coalesce_key) == (5.0, first.lock)
     opened = new_delivery("d2", "issues", world.fake.payload(REPO, issue, "opened"), keep_text=False)
