@@ -10,6 +10,9 @@ from collections.abc import Mapping, Sequence
 
 import re2
 
+from bot.reports.additions import both_ends
+from knowledge.diagnostics.result import FENCE
+
 MOST_GISTS = 3
 """Of one issue, in the order in which they are linked."""
 GIST_CHARS = 262_144
@@ -30,7 +33,8 @@ def text_of(files: Sequence[tuple[str, str]]) -> str:
     for name, content in files:
         if not content.strip() or "\0" in content or room <= 0:
             continue
-        kept = content if len(content) <= room else f"{content[: room // 4]}\n{content[room // 4 - room :]}"
+        # A result counts by its command alone, which says whose it is.
+        kept = both_ends(content.replace(FENCE, "```text"), room)
         room -= len(kept)
         fence = "`" * max([3, *(len(run) + 1 for run in _TICKS.findall(kept))])
         shown.append(f"{' '.join(name.split())[:80]}\n\n{fence}text\n{kept.rstrip()}\n{fence}")
@@ -38,5 +42,5 @@ def text_of(files: Sequence[tuple[str, str]]) -> str:
 
 
 def with_gists(text: str, gists: Mapping[str, str]) -> str:
-    """The text with the known gists that it links to below it."""
+    """The text with those gists that it links to below it."""
     return "\n\n".join([text, *(f"#### Gist\n\n{gists[id_]}" for id_ in gist_ids(text) if gists.get(id_))])

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from bot.github.ports import Ports
 from bot.github.records import IssueRef, Request
-from bot.github.thread import has_log
+from bot.reports.additions import has_log
 from knowledge.missing import holds
 from knowledge.report import Report
 from knowledge.triage import MissingItem, Triage

@@ -11,7 +11,8 @@ import re2
 from bot.github.commands import is_command
 from bot.github.ports import Closing, Comment, GitHub, Issue, Outcome, Ports
 from bot.github.records import IssueRef, Resolution
-from bot.github.thread import role_of, unquoted
+from bot.github.thread import role_of
+from bot.reports.additions import unquoted
 from knowledge.text.quote import clean, shorten
 
 MOST_CHARS = 1000

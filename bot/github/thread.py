@@ -16,6 +16,7 @@ import re2
 from bot.github.commands import is_command
 from bot.github.gists import gist_ids, with_gists
 from bot.github.ports import Comment
+from bot.reports.additions import FENCE_LINE, adds_evidence, both_ends, unquoted
 from knowledge.diagnostics.result import FENCE
 
 Role = Literal["author", "maintainer", "another reporter"]
@@ -24,8 +25,6 @@ ADDED = "[added]"
 """What is kept of a comment that adds something if it is its author's, where its text is read from GitHub later."""
 ADDED_LOG = "[added a log]"
 """The same of one that adds something whoever wrote it."""
-MANY_CHARS = 200
-"""An author who writes more than this adds something, whatever it is."""
 MOST_CHARS = 65_536
 """Of all comments together, the newest; as many as GitHub allows in the opening post."""
 CORRECTION_CHARS = 600
@@ -40,26 +39,6 @@ _HEADINGS: dict[Role, str] = {
     "maintainer": "### Added by a maintainer",
     "another reporter": "### From another reporter",
 }
-_FENCE_LINE = re2.compile(r"^ {0,3}(```|~~~)")
-_LOG_LINE = re2.compile(
-    r"(?i)^\s*(\[?\d{4}-\d{2}-\d{2}|\d{2}:\d{2}:\d{2}|traceback \(|file \".{1,300}\", line \d|\[?rank ?\d+\]?[ :]"
-    r"|[\w.]{1,100}(error|exception)\b|[\w.-]{1,64}:\d+:\d+ \[\d+\]|(error|fatal|warning|info)[ :])"
-)
-_VERSION = re2.compile(
-    r"(?i)\b(py ?torch|torch|cuda|cudnn|nccl|python|tensorflow|keras|horovod|deepspeed|megatron|colossal-?ai|lightning|"
-    r"mxnet|ray|driver|ubuntu|open ?mpi|gcc|cmake|rocm|jax|transformers|accelerate)\b[^\n]{0,24}\b\d+\.\d+"
-)
-
-
-_ANSWER = re2.compile(
-    r"(?i)\b(?:torchrun|accelerate launch|deepspeed|horovodrun|mpirun|mpiexec|srun|sbatch|python[\d.]*)\b"
-    r"[^\n]*(?:\s--?\w|\.py\b)"
-    r"|\d\s?(?:it|iters?|samples?|img|images?|tokens?|steps?|examples?)\s?(?:/\s?s|per sec|a sec)"
-    r"|\(active|most recent call first|\b(?:nightly|main branch|master|built from source)\b"
-    r"|!\[[^\]]*\]\(|<img |github\.com/(?:user-attachments/|[\w.-]+/[\w.-]+/(?:files|assets)/\d)"
-)
-"""Short answers to what is asked for: a command, a speed, a stack, a build; and pictures and files, in case it is asked
-for the text of them."""
 _CORRECTS = re2.compile(
     r"(?i)\b(?:correction|sorry|mistake|my bad|typo|wrong|actually|i meant|instead of|should be"
     r"|mixed (?:it |that |this |them )?up)\b"
@@ -75,31 +54,11 @@ class Said:
 
 
 def adds_something(text: str, by_author: bool) -> bool:
-    """Whether a comment holds log lines or a listing of versions; quotes do not count.
-
-    By the author also any code or version, what answers a request, or more than a few words.
-    """
-    own = unquoted(text)
-    if own.strip() in (ADDED, ADDED_LOG):
-        return by_author or own.strip() == ADDED_LOG
-    lines = own.split("\n")
-    logged = sum(map(_is_log, lines))
-    fenced = any(_FENCE_LINE.match(line) for line in lines)
-    if logged >= 2 or (fenced and logged) or gist_ids(own):
-        return True
-    if by_author:
-        said = len(own.strip()) > MANY_CHARS or _VERSION.search(own) is not None
-        return fenced or said or _ANSWER.search(own) is not None
-    return sum(_VERSION.search(line) is not None for line in lines) >= 2
-
-
-def has_log(text: str) -> bool:
-    """Whether a text shows what a program printed: log lines, or a block of code of a few lines."""
-    lines = unquoted(text).split("\n")
-    logged = sum(map(_is_log, lines))
-    fences = [number for number, line in enumerate(lines) if _FENCE_LINE.match(line)]
-    blocks = zip(fences[::2], [*fences[1::2], len(lines)], strict=False)
-    return logged >= 2 or any(end - start > 3 for start, end in blocks) or (logged > 0 and bool(fences))
+    """Whether a comment is part of the report; quotes do not count."""
+    kept = unquoted(text).strip()
+    if kept in (ADDED, ADDED_LOG):
+        return by_author or kept == ADDED_LOG
+    return bool(gist_ids(unquoted(text))) or adds_evidence(text, by_author)
 
 
 def role_of(comment: Comment, author: str) -> Role:
@@ -126,20 +85,24 @@ def said_below(comments: Sequence[Comment], author: str) -> list[Said]:
 def whole_text(body: str, said: Sequence[Said], gists: Mapping[str, str] | None = None) -> str:
     """The opening post and what its author and maintainers added, the newest `MOST_CHARS` of that.
 
-    `gists`: text by id, put below the post or comment that links to it. Versions that the author corrected come
+    `gists`: text by id, put below the post or comment that links to it first. Versions that the author corrected come
     first, where they win over those that the post states.
     """
     parts: list[str] = []
-    room, known = MOST_CHARS, gists or {}
+    room, left = MOST_CHARS, dict(gists or {})
     counted = [one for one in said if one.role != "another reporter"]
     for one in reversed(counted):
         if room < LEAST_CHARS:
             break
-        text = _both_ends(one.text, room)
+        text = both_ends(one.text, room)
         room -= len(text)
-        parts.insert(0, with_gists(f"{_HEADINGS[one.role]}\n\n{_closed(text)}", known))
-    opening = with_gists(_closed(body) if parts or gist_ids(body) else body, known)
-    return "\n\n".join([*_corrections(counted), opening, *parts])
+        parts.insert(0, f"{_HEADINGS[one.role]}\n\n{_closed(text)}")
+    opening = _closed(body) if parts or gist_ids(body) else body
+    shown = []
+    for part in [opening, *parts]:
+        shown.append(with_gists(part, left))
+        left = {id_: text for id_, text in left.items() if id_ not in gist_ids(part)}
+    return "\n\n".join([*_corrections(counted), *shown])
 
 
 def _corrections(said: Sequence[Said]) -> Iterator[str]:
@@ -159,32 +122,7 @@ def _corrections(said: Sequence[Said]) -> Iterator[str]:
         yield "\n".join(["### Corrected by the author", "", *stated])
 
 
-def _both_ends(text: str, room: int) -> str:
-    """The text, of a longer one its beginning and its end: they say what began and what failed."""
-    if len(text) <= room:
-        return text
-    first = room // 4
-    return f"{text[:first]}\n{text[first - room :]}"
-
-
-def _is_log(line: str) -> bool:
-    return _LOG_LINE.search(line) is not None
-
-
-def unquoted(text: str) -> str:
-    """Without the lines that quote somebody: answers by mail repeat what they answer, our own comment, too.
-
-    A prompt in a block of code is no quote.
-    """
-    kept, fenced = [], False
-    for line in text.split("\n"):
-        fenced ^= _FENCE_LINE.match(line) is not None
-        if fenced or not line.startswith(">"):
-            kept.append(line)
-    return "\n".join(kept)
-
-
 def _closed(text: str) -> str:
     """The text with a code block that its author left open closed, so that what follows is not part of it."""
-    fences = [found.group(1) for line in text.split("\n") if (found := _FENCE_LINE.match(line))]
+    fences = [found.group(1) for line in text.split("\n") if (found := FENCE_LINE.match(line))]
     return f"{text}\n{fences[-1]}" if len(fences) % 2 else text
