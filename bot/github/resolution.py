@@ -18,7 +18,7 @@ from knowledge.text.quote import clean, shorten
 MOST_CHARS = 1000
 AT_ONCE = timedelta(minutes=1)
 """Between a comment and the closing that it belongs to: "Close with comment" makes two events."""
-_SENTENCE = re2.compile(r"[^.!?\n]+[.!?]?")
+_SENTENCE = re2.compile(r"(?:[^.!?\n]|[.!?][^\s])+[.!?]?")
 _FIXED = re2.compile(
     r"(?i)\b(?:fixed|solved|resolved|addressed)\s+(?:it\s+|this\s+)?(?:by|in|with|via|after|when)\b"
     r"|\b(?:fixed|fixes|solved|solves|resolved|resolves)\s+(?:the|my|our|this|it)\b"
@@ -71,10 +71,7 @@ def resolution_of(issue: Issue, closing: Closing, comments: Sequence[Comment]) -
 
 def says_what_it_was(text: str) -> bool:
     """Whether a sentence of the text, no question, names the cause or the cure."""
-    return any(
-        _FIXED.search(sentence) and not sentence.rstrip().endswith("?")
-        for sentence in _SENTENCE.findall(text)
-    )
+    return any(_FIXED.search(sentence) and "?" not in sentence for sentence in _SENTENCE.findall(text))
 
 
 def _closes(comment: Comment, issue: Issue, closing: Closing) -> bool:

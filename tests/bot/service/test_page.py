@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from html import unescape
 from pathlib import Path
@@ -17,7 +18,16 @@ import pytest
 import uvicorn
 from pydantic import SecretStr
 
-from bot.github.records import CommentNote, Correction, Dismissal, IssueRef, RepoRef, TriageRecord
+from bot.github.records import (
+    CommentNote,
+    Correction,
+    Dismissal,
+    IssueRef,
+    RepoRef,
+    Request,
+    Resolution,
+    TriageRecord,
+)
 from bot.github.store.given_labels import GivenTables
 from bot.github.store.postgres import PostgresStore
 from bot.page.sign_in import SignIn
@@ -383,5 +393,32 @@ def test_a_comment_that_the_gate_refused_says_which_rules_it_broke(opened: OpenS
             async with client_of(service) as client:
                 html = (await client.get(link(service))).text
             assert "The gate refused the comment: raw HTML; reference link" in html
+
+    asyncio.run(go())
+
+
+def test_what_was_asked_for_and_how_an_issue_ended_is_shown(opened: OpenService) -> None:
+    async def go() -> None:
+        async with opened(admin_secret=SECRET) as service, client_of(service) as client:
+            store, ref, at = PostgresStore(service.threads), issue(1), datetime(2026, 5, 3, tzinfo=UTC)
+            store.save_triage(record(ref))
+            asked = Request("log", "Please post the log.", "h", at)
+            store.save_request(ref, replace(asked, state="arrived", ended_at=at + timedelta(days=1)))
+            store.save_request(ref, replace(asked, item="stacks", ask="Please post the stacks."))
+            end = Resolution(
+                at, "not_planned", "maria", "6dcb09b5b57875", "octo/train#5", NASTY, "ada", "author"
+            )
+            store.save_resolution(ref, end)
+            await client.get(link(service))
+            page = (await client.get("/")).text
+            assert NASTY not in page
+            words = " ".join(unescape(re.sub(r"<(?:p|/?strong)\b[^>]*>", "", page)).split())
+            assert "Asked on 2026-05-03: Please post the log. Arrived on 2026-05-04." in words
+            assert "Asked on 2026-05-03: Please post the stacks. Still missing." in words
+            assert (
+                "Closed on 2026-05-03 by maria (not planned) · pull request octo/train#5 · commit 6dcb09b5b5"
+                in words
+            )
+            assert f"ada (author): {NASTY}" in words
 
     asyncio.run(go())
