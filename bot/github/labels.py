@@ -78,6 +78,23 @@ def plan_request_label(
     return LabelPlan(add=(name,) if pending and not refused else ())
 
 
+def remove_request_label(
+    github: GitHub, ports: Ports, ref: IssueRef, issue: Issue, config: RepoConfig
+) -> tuple[str, ...]:
+    """Take the label of a pending request off where the bot set it; returns what was removed."""
+    name = config.request_label
+    mapped = {name for mapping in config.labels.values() for name in mapping.values()}
+    if name is None or name in mapped or name.casefold() not in {label.casefold() for label in issue.labels}:
+        return ()
+    plan = plan_request_label(name, False, issue.labels, github.label_events(ref), github.login)
+    removed = pass_labels(plan.remove, {name}, issue.labels)
+    if removed:
+        spend(ports, ref.installation_id, len(removed))
+    for label in removed:
+        github.remove_label(ref, label)
+    return tuple(removed)
+
+
 def write_labels(
     github: GitHub,
     ports: Ports,

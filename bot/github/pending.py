@@ -73,5 +73,12 @@ def note_requests(
     return bool(shown)
 
 
+def drop_requests(ports: Ports, ref: IssueRef) -> None:
+    """Nothing is asked for any more: the comment is gone."""
+    for request in ports.store.requests(ref):
+        if request.state == "open":
+            ports.store.save_request(ref, replace(request, state="dropped", ended_at=ports.clock.now()))
+
+
 def _held(item: str, text: str) -> bool:
     return holds(item, text) or (item == "log" and has_log(text))
