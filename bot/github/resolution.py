@@ -33,6 +33,8 @@ _NOTHING = re2.compile(
 
 def note_resolution(github: GitHub, ports: Ports, ref: IssueRef) -> Outcome:
     """Keep what resolved the issue as it stands closed now; nothing is written to it. Doing it twice is the same."""
+    if ports.store.last_triage(ref) is None:
+        return Outcome("ignored", "never_triaged", ref)
     issue = github.issue(ref)
     if issue.open or issue.closed_at is None:
         return Outcome("noted", "open_again", ref)
