@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from bot.ports import Recorded
 from bot.runtime.triage_pool import CanTriage
 from bot.settings import Settings, load_settings
+from knowledge.history.record import Post
 from knowledge.report import Report
 from knowledge.taxonomy import Taxonomy
 from knowledge.triage import AxisName, Triage
@@ -22,6 +26,12 @@ class EngineCore:
         from knowledge.engine import triage
 
         return triage(report, self._knowledge)
+
+    def records(self, posts: Sequence[Post]) -> Recorded:
+        """The records of posts for a repository's history."""
+        from knowledge.history.fingerprint import fingerprints
+
+        return Recorded(self._knowledge.encoder.model_hash, tuple(fingerprints(posts, self._knowledge)))
 
 
 def engine_of_environment() -> EngineCore:
