@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bot.history.records import HistoryStore, Outcome, PastIssue, Progress, RepoHistory
-from bot.history.search import kept_issue
+from bot.history.search import Releases, kept_issue
 from bot.ports import Recorder
 from knowledge.errors import InputError, UserError
 from knowledge.history.record import aware
@@ -22,6 +22,7 @@ from knowledge.history.tracker import Line, exported
 PAGE = 50
 """Issues of a page, and so of a transaction: what is done again after a crash."""
 _SAMPLE = 1 << 20
+_COMMITS = 200
 _ENDED = frozenset({"closed", "resolved", "done", "fixed", "verified"})
 Tick = Callable[[Progress], None]
 
@@ -70,6 +71,15 @@ def fill(
         store.save_page(repo.key, kept, progress)
         tick(progress)
     return progress
+
+
+def add_releases(store: HistoryStore, full_name: str, repo_id: int | None, first_holding: Releases) -> None:
+    """Look up which release first holds each fix, a few commits at a time; what was found is kept at once."""
+    repo = store.find(full_name, repo_id)
+    waiting = store.unreleased(repo.key) if repo is not None else []
+    for start in range(0, len(waiting), _COMMITS):
+        assert repo is not None
+        store.save_released(repo.key, first_holding(waiting[start : start + _COMMITS]))
 
 
 class Export:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 import structlog
 
@@ -24,6 +25,10 @@ log = structlog.get_logger(__name__)
 MOST_HELD = 400_000
 """Records indexed in one process, of all repositories together; about 2 kB each."""
 TITLE_CHARS = 300
+
+
+Releases = Callable[[Sequence[tuple[str, datetime]]], Mapping[str, str]]
+"""From commits and when they were made to the tags of the first releases that hold them, where one does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +66,12 @@ class Histories:
         self._held: OrderedDict[int, _Held] = OrderedDict()
         self._lock = threading.Lock()
 
-    def look(self, full_name: str, repo_id: int | None, post: Post) -> Looked | None:
+    def look(
+        self, full_name: str, repo_id: int | None, post: Post, releases: Releases | None = None
+    ) -> Looked | None:
         """The report's record and at most two earlier reports of the same failure; None without a history.
 
+        `releases` looks up the release that first holds a fix, where that is not known yet.
         Neither a core that fails nor a history of another model is an error: there is nothing to show then.
         """
         repo = self.store.find(full_name, repo_id)
@@ -79,6 +87,8 @@ class Histories:
             log.warning("history of another model; run `bot backfill --again`", repository=full_name)
             return None
         near = [one for one in self.near(repo, record) if one.shown]
+        if near and releases is not None:
+            self._look_up_releases(repo, near, releases)
         return Looked(repo, made.encoder, record, tuple(self._told(repo, record, near)))
 
     def near(self, repo: RepoHistory, record: Record) -> list[Near]:
@@ -100,6 +110,16 @@ class Histories:
             while len(self._held) > 1 and sum(len(one.index) for one in self._held.values()) > MOST_HELD:
                 self._held.popitem(last=False)
             return held
+
+    def _look_up_releases(self, repo: RepoHistory, near: Sequence[Near], releases: Releases) -> None:
+        kept = self.store.issues(repo.key, [one.record.id for one in near])
+        firsts = [id for issue in kept.values() for id in issue.outcome.duplicates[:1]]
+        outcomes = [issue.outcome for issue in {**kept, **self.store.issues(repo.key, firsts)}.values()]
+        open_ones = {
+            o.fix_commit: o.fixed_at for o in outcomes if o.fix_commit and not o.released and o.fixed_at
+        }
+        if open_ones:
+            self.store.save_released(repo.key, releases(list(open_ones.items())))
 
     def _told(self, repo: RepoHistory, record: Record, near: Sequence[Near]) -> list[EarlierReport]:
         kept = self.store.issues(repo.key, [one.record.id for one in near])

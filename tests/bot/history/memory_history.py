@@ -9,7 +9,7 @@ from datetime import datetime
 from bot.history.records import Forgotten, HistoryStore, KeptIssue, Progress, RepoHistory
 from bot.ports import Recorded, Recorder
 from knowledge.history.record import Post, Record
-from tests.knowledge.history.tiny import WordEncoder, made
+from tests.knowledge.history.tiny import made
 
 
 class TinyRecorder(Recorder):
