@@ -41,7 +41,7 @@ def issue_left(ports: Ports, event: IssueLeft) -> Outcome:
     ref, histories = event.ref, ports.histories
     repo = histories.store.find(ref.repo.full_name, ref.repo.id) if histories is not None else None
     if histories is None or repo is None:
-        return Outcome("ignored", "no_history", ref)
+        return Outcome("ignored", event.action, ref)
     if event.action != "closed":
         histories.store.drop(repo.key, str(ref.number))
         return Outcome("noted", event.action, ref)
