@@ -37,8 +37,9 @@ def why(shared: Shared, component: str | None = None) -> list[str]:
         told.append(f"both raise {_code(shared.exception)}")
     if shared.line and not shared.signatures:
         told.append("same error line")
-    if shared.frames:
-        names = ", ".join(_code(frame) for frame in shared.frames[:2])
+    frames = [frame for frame in shared.frames if not frame.startswith("[redacted")]
+    if frames:
+        names = ", ".join(_code(frame) for frame in frames[:2])
         told.append(f"same innermost frames ({names})" if shared.innermost else f"frames in common ({names})")
     if not told and shared.words:
         told.append("both mention " + ", ".join(_code(word) for word in shared.words))

@@ -27,6 +27,8 @@ def render_comment(view: View) -> Draft:
     if view.what == "withdrawn":
         return Draft("The report was edited; nothing to add to the current text.\n", frozenset())
     cases = _resolved(view) if "cases" in view.sections and view.what == "finding" else []
+    if view.earlier and not view.findings:
+        cases = []  # other projects' cases are beside the point then
     answer = written(view.triage) if view.written and view.what == "finding" else None
     if answer:
         cited = {id_ for sentence in answer.sentences for id_ in sentence.cases}
@@ -40,7 +42,9 @@ def render_comment(view: View) -> Draft:
     folds += [script_fold(script)] if script else []
     folds += [
         *([explain_fold(view.triage)] if view.explain else []),
-        feedback_fold(by_model=answer.model if answer else None),
+        feedback_fold(
+            by_model=answer.model if answer else None, from_history=bool(view.earlier) and not view.findings
+        ),
     ]
     links = {link for case in cases if (link := case_link(case.url))}
     links |= {*finding_links(view.findings), *(source_link(c.source) or "" for c in view.conflicts)}
