@@ -1,4 +1,4 @@
-"""`bot backfill`: a repository's own history, from GitHub or from an export."""
+"""`bot backfill` and `bot replay`: a repository's own history, filled and tried out."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command to the application."""
+    """Add the commands to the application."""
     app.command()(backfill)
+    app.command()(replay)
 
 
 def backfill(
@@ -55,6 +56,16 @@ def backfill(
         else:
             kept = fill_from_github(settings, repository, since, max, tick, again=again)
     typer.echo(f"{repository}: {kept} issues in its history")
+
+
+def replay(
+    repository: Annotated[str, typer.Argument(help="A repository whose history is kept, as OWNER/REPO.")],
+) -> None:
+    """Show what would have been shown of its history, forward in time, and what people marked later."""
+    from bot.cli.history_run import replay_history
+    from bot.settings import load_settings
+
+    typer.echo(replay_history(load_settings(), repository), nl=False)
 
 
 @contextmanager

@@ -10,7 +10,8 @@ from pathlib import Path
 from bot.db.connect import SyncPool, migrated_database, sync_pool
 from bot.github.errors import GitHubError, Gone
 from bot.history.backfill import Export, Source, Tick, add_releases, fill
-from bot.history.records import Forgotten, HistoryStore
+from bot.history.records import Forgotten, HistoryStore, RepoHistory
+from bot.history.replay import replayed, told
 from bot.history.search import Histories
 from bot.history.store import PostgresHistory
 from bot.ports import Recorder
@@ -78,6 +79,21 @@ def fill_from_github(
         return kept
 
 
+def replay_history(settings: Settings, repository: str) -> str:
+    """The replay as Markdown. Raises UserError when nothing is kept of the repository."""
+    with opened(settings) as pool:
+        store = PostgresHistory(pool)
+        repo = _known(store, repository)
+        return told(repo, replayed(store, repo))
+
+
+def _known(store: HistoryStore, repository: str) -> RepoHistory:
+    repo = store.find(repository)
+    if repo is None:
+        raise UserError(f"There is no history of {repository}.", f"Read it first: bot backfill {repository}")
+    return repo
+
+
 Look = Callable[[Report, Triage], Triage]
 """A report and its triage to the triage with what the repository's history holds."""
 
@@ -87,10 +103,7 @@ def open_history(settings: Settings, repository: str, knowledge: Knowledge) -> I
     """Looks for earlier reports of the repository. Raises UserError when nothing is kept of it."""
     with opened(settings) as pool:
         histories = Histories(PostgresHistory(pool), KnownEngine(knowledge), web=settings.github_web_url)
-        if histories.store.find(repository) is None:
-            raise UserError(
-                f"There is no history of {repository}.", f"Read it first: bot backfill {repository}"
-            )
+        _known(histories.store, repository)
 
         def look(report: Report, triage: Triage) -> Triage:
             name, _, number = report.id.rpartition("#")

@@ -136,6 +136,9 @@ class HistoryStore(Protocol):
     def issues(self, key: int, ids: Sequence[str]) -> dict[str, KeptIssue]:
         """Those of the ids that are kept."""
 
+    def marks(self, key: int) -> dict[str, tuple[str, ...]]:
+        """The issues of which people said what they are the same as, and these."""
+
     def count(self, key: int) -> int:
         """Number of issues."""
 

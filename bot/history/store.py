@@ -149,6 +149,13 @@ class PostgresHistory(Table):
             labels.setdefault(row["id"], []).append(change)
         return {row["id"]: _issue(row, tuple(labels.get(row["id"], ()))) for row in rows}
 
+    def marks(self, key: int) -> dict[str, tuple[str, ...]]:
+        """See the protocol."""
+        rows = self._rows(
+            "SELECT id, duplicates FROM history_issues WHERE repo = %s AND duplicates <> '{}'", (key,)
+        )
+        return {row["id"]: tuple(row["duplicates"]) for row in rows}
+
     def count(self, key: int) -> int:
         """See the protocol."""
         row = self._row("SELECT count(*) AS n FROM history_issues WHERE repo = %s", (key,))

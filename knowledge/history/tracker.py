@@ -14,10 +14,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from knowledge.errors import InputError
-from knowledge.history.record import Post, aware
+from knowledge.history.record import Post, Record, aware
 
 _SHAPE = '{"id": "7", "opened": "2024-05-01T12:00:00", "title": "...", "body": "...", "duplicates": ["3"]}'
 
@@ -147,10 +147,13 @@ def _natural(id: str) -> tuple[tuple[int, int, str], ...]:
     return tuple((0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts if part)
 
 
-def in_order(posts: Iterable[Post]) -> list[Post]:
-    """Posts in the order in which they were opened, as `read_tracker` says."""
+Dated = TypeVar("Dated", Post, Record)
+
+
+def in_order(posts: Iterable[Dated]) -> list[Dated]:
+    """Posts or records in the order in which they were opened, as `read_tracker` says."""
     latest = datetime.min.replace(tzinfo=UTC)
-    keys: list[tuple[datetime, tuple[tuple[int, int, str], ...], Post]] = []
+    keys: list[tuple[datetime, tuple[tuple[int, int, str], ...], Dated]] = []
     for post in sorted(posts, key=lambda post: _natural(post.id)):
         latest = post.opened or latest
         keys.append((latest, _natural(post.id), post))

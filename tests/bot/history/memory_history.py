@@ -89,6 +89,10 @@ class MemoryHistory(HistoryStore):
         rows = self.rows.get(key, {})
         return {id: rows[id][1] for id in ids if id in rows}
 
+    def marks(self, key: int) -> dict[str, tuple[str, ...]]:
+        rows = self.rows.get(key, {}).values()
+        return {issue.id: issue.outcome.duplicates for _, issue in rows if issue.outcome.duplicates}
+
     def count(self, key: int) -> int:
         return len(self.rows.get(key, {}))
 

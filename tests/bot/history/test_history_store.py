@@ -67,6 +67,7 @@ def test_an_issue_comes_back_as_it_went_in(store: HistoryStore) -> None:
     assert same(found["2"], replace(issue, title=found["2"].title))
     assert store.hashes(key, ["2", "3", "9"]) == {"2": "hash 2", "3": "hash 3"}
     assert store.count(key) == 2
+    assert store.marks(key) == {"2": ("1", "4"), "3": ("1", "4")}
 
 
 def test_a_repository_is_found_by_its_id_through_renames_and_by_name(store: HistoryStore) -> None:
