@@ -18,11 +18,13 @@ from bot.github.intake import new_delivery
 from bot.github.ports import Delivery, GitHubApp, Ports
 from bot.github.script_route import ScriptLinks, script_router
 from bot.github.store.postgres import PostgresStore
+from bot.history.search import Histories
+from bot.history.store import PostgresHistory
 from bot.jobs.retry import TryLater
 from bot.jobs.runner import Ended, Handler
 from bot.page.routes import page_router
 from bot.page.sign_in import SignIn
-from bot.ports import Clock, Core, CoreFailed
+from bot.ports import Clock, Core, CoreFailed, Recorder
 from bot.runtime.clock import SystemClock
 from bot.runtime.core import NamedCore
 from bot.runtime.metrics import LlmMetrics
@@ -62,16 +64,25 @@ def make_app(settings: Settings) -> App | None:
 
 
 def work_of(
-    service: Service, app: GitHubApp | None, source: CanTriage, local: CanTriage | None = None
+    service: Service,
+    app: GitHubApp | None,
+    source: CanTriage,
+    local: CanTriage | None = None,
+    recorder: Recorder | None = None,
 ) -> Work:
-    """The work over that GitHub (None: no credentials) and core; `local` asks no second reader, where `source` does."""
+    """The work over that GitHub (None: no credentials) and core; `local` asks no second reader, where `source` does.
+
+    `recorder` makes the records of repositories' histories; without one they are not looked at.
+    """
     core = NamedCore(source, load_taxonomy(), local)
+    web = service.settings.github_web_url
     ports = Ports(
         app=app,
         store=PostgresStore(service.threads),
         clock=SystemClock(),
         core=core,
         script_link=ScriptLinks.of(service.settings).link,
+        histories=Histories(PostgresHistory(service.threads), recorder, web=web) if recorder else None,
     )
 
     async def sweep_chore() -> None:
@@ -178,7 +189,7 @@ def all_work(service: Service) -> Work:
         if isinstance(source, TwoReaders):
             source.close()
 
-    work = work_of(service, make_app(service.settings), source, local)
+    work = work_of(service, make_app(service.settings), source, local, local)
     return with_slack(service, replace(work, state=local.state, close=close), source)
 
 
