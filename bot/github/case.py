@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from bot.gate.rules import check_ids
 from bot.github.decide import mode_now
+from bot.github.drafts import as_decided
 from bot.github.history import looked_for
 from bot.github.ports import Comment, GitHub, Issue, Ports
 from bot.github.posting import find_own
@@ -36,6 +37,13 @@ class Case:
     own: Comment | None
     looked: Looked | None = None
     """What the repository's own history holds of it; None where none is kept."""
+    rejected: bool = False
+    """A maintainer rejected the drafted answer."""
+
+    @property
+    def shown_triage(self) -> Triage:
+        """The triage without a draft that was rejected."""
+        return self.triage.model_copy(update={"answer": None}) if self.rejected else self.triage
 
     @property
     def answer_late(self) -> bool:
@@ -64,6 +72,8 @@ def look(github: GitHub, ports: Ports, ref: IssueRef, issue: Issue, config: Repo
     check_ids(triage, ports.core.ids)
     posted = _posted(ports, ref, report)
     triage = triage.model_copy(update={"answer": posted}) if posted else triage
+    decision = ports.store.draft_decision(ref, report.content_hash)
+    triage = as_decided(triage, decision)
     looked = looked_for(ports, ref, report, issue)
     triage = triage.model_copy(update={"same_failure": list(looked.earlier)}) if looked else triage
     label_triage = triage
@@ -73,8 +83,21 @@ def look(github: GitHub, ports: Ports, ref: IssueRef, issue: Issue, config: Repo
         check_ids(label_triage, ports.core.ids)
     own = find_own(github, ports, ref, comments)
     triage = pasted.said_by(triage)
+    rejected = decision is not None and decision.decision == "reject"
     return Case(
-        issue, config, mode, why, pasted, report, triage, label_triage, corrected, comments, own, looked
+        issue,
+        config,
+        mode,
+        why,
+        pasted,
+        report,
+        triage,
+        label_triage,
+        corrected,
+        comments,
+        own,
+        looked,
+        rejected,
     )
 
 

@@ -22,11 +22,12 @@ from bot.github.thread import adds_something
 class IssueText:
     """An issue whose text is new to us; `issue` is the payload's view of it, old by the time it is read.
 
-    commented: its author added something of substance below it, or changed or removed that.
+    commented: its author added something of substance below it, or changed or removed that; decided: a maintainer
+    posted or rejected the drafted answer on the page.
     """
 
     ref: IssueRef
-    action: Literal["opened", "edited", "reopened", "swept", "commented"]
+    action: Literal["opened", "edited", "reopened", "swept", "commented", "decided"]
     issue: Issue
     repo_open: bool
 
@@ -157,7 +158,7 @@ def _issues(seen: Payload, ref: IssueRef) -> Event:
         assert seen.issue is not None
         reason, closed_at = seen.issue.state_reason or "", seen.issue.closed_at
         return IssueLeft(ref, seen.action, reason, closed_at)  # type: ignore[arg-type]
-    if seen.action not in {"opened", "edited", "reopened", "swept"}:
+    if seen.action not in {"opened", "edited", "reopened", "swept", "decided"}:
         return Ignored("other_action")
     return IssueText(ref, seen.action, _issue(seen), _open(seen))  # type: ignore[arg-type]
 

@@ -18,6 +18,7 @@ from bot.github.records import (
     ConfigCache,
     Correction,
     Dismissal,
+    DraftDecision,
     InstallationNote,
     IssueRef,
     LabelFact,
@@ -240,6 +241,12 @@ class Store(Protocol):
 
     def corrections(self, issue: IssueRef) -> list[Correction]:
         """Corrections of the issue, oldest first."""
+
+    def save_draft_decision(self, decision: DraftDecision) -> None:
+        """Keep a decision; one about the same text replaces the earlier one."""
+
+    def draft_decision(self, issue: IssueRef, input_hash: str) -> DraftDecision | None:
+        """The decision about the draft for that text."""
 
     def save_result(self, issue: IssueRef, result: PastedResult, at: datetime) -> None:
         """Keep pasted diagnostics blocks; the same comment id replaces them."""

@@ -81,7 +81,7 @@ def _labels(github: GitHub, ports: Ports, ref: IssueRef, case: Case) -> tuple[La
 
 
 def _say(case: Case, asks: bool, force: bool, *, posted: bool) -> Say:
-    say = what_to_say(case.triage, case.config, asks, asked=force, posted=posted)
+    say = what_to_say(case.shown_triage, case.config, asks, asked=force, posted=posted)
     answered = answered_by_maintainer(case.comments, case.issue.author)
     if say.what != "nothing" and case.own is None and answered and not force and not posted:
         return Say("nothing", "answered_by_people")
@@ -93,7 +93,7 @@ def _body(
 ) -> PassedMarkdown:
     draft = render_comment(
         View(
-            triage=case.triage,
+            triage=case.shown_triage,
             name=ports.core.name,
             what="withdrawn" if say.what == "nothing" else say.what,
             sections=[s for s in case.config.sections if not (s == "missing" and other_asks)],

@@ -32,6 +32,8 @@ class Reviewed:
     record: TriageRecord
     corrections: dict[str, list[str]]
     dismissed: bool
+    draft: str
+    """What a maintainer decided about the drafted answer: "post", "reject", or ""."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,9 @@ class Week:
 _NEWEST = """
 SELECT DISTINCT ON (t.repo_id, t.number) t.*, d.number IS NOT NULL AS dismissed,
   coalesce((SELECT labels FROM corrections AS c WHERE c.repo_id = t.repo_id AND c.number = t.number
-    ORDER BY c.at DESC LIMIT 1), '{}') AS corrected
+    ORDER BY c.at DESC LIMIT 1), '{}') AS corrected,
+  coalesce((SELECT decision FROM draft_decisions AS f WHERE f.repo_id = t.repo_id AND f.number = t.number
+    AND f.input_hash = t.input_hash), '') AS draft
 FROM triages AS t LEFT JOIN dismissals AS d USING (repo_id, number)
 WHERE (%(installation)s::bigint IS NULL OR t.installation_id = %(installation)s)
   AND (%(repo)s = '' OR t.repo_name = %(repo)s)
@@ -136,4 +140,4 @@ class ReviewTables(Table):
 
 
 def _reviewed(row: Row) -> Reviewed:
-    return Reviewed(row["id"], triage_of(row), row["corrected"], row["dismissed"])
+    return Reviewed(row["id"], triage_of(row), row["corrected"], row["dismissed"], row["draft"])
