@@ -101,7 +101,10 @@ class Histories:
             ids = held.index.candidates(record)
             kept = self.store.issues(repo.key, ids)
             found = [one for id in ids if id in kept and (one := kept[id].record) is not None]
-            return closest(record, found, held.index.words, self._weights)
+            weights = self._weights
+            if repo.threshold is not None:
+                weights = replace(weights, threshold=repo.threshold)
+            return closest(record, found, held.index.words, weights)
 
     def _of(self, key: int, dims: int) -> _Held:
         with self._lock:

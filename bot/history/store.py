@@ -94,7 +94,12 @@ class PostgresHistory(Table):
         if row is None:
             return None
         return RepoHistory(
-            row["key"], row["full_name"], row["repo_id"], row["encoder"], Progress(**row["progress"])
+            row["key"],
+            row["full_name"],
+            row["repo_id"],
+            row["encoder"],
+            Progress(**row["progress"]),
+            row["threshold"],
         )
 
     def save_page(self, key: int, page: Sequence[KeptIssue], progress: Progress | None = None) -> None:
@@ -177,6 +182,10 @@ class PostgresHistory(Table):
                 "UPDATE history_issues SET released = %s WHERE repo = %s AND fix_commit = %s",
                 [(clean_text(tag), key, commit) for commit, tag in tags.items()],
             )
+
+    def save_threshold(self, key: int, threshold: float | None) -> None:
+        """See the protocol."""
+        self._run("UPDATE history_repos SET threshold = %s WHERE key = %s", (threshold, key))
 
     def drop(self, key: int, id: str) -> None:
         """See the protocol."""
