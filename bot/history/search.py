@@ -95,9 +95,11 @@ class Histories:
         """The nearest reports that were opened no later, best first."""
         held = self._of(repo.key, record.vectors.shape[1])
         with held.lock:
+            version = held.version
             for version, newer in self.store.newer(repo.key, held.version):
                 held.index.put(newer)
-                held.version = version
+            # Only now: a connection lost halfway through a version must not skip the rest of it.
+            held.version = version
             ids = held.index.candidates(record)
             kept = self.store.issues(repo.key, ids)
             found = [one for id in ids if id in kept and (one := kept[id].record) is not None]
@@ -180,7 +182,7 @@ def kept_issue(past: PastIssue, record: Record | None) -> KeptIssue:
     return KeptIssue(
         id=past.post.id,
         title=clean(past.post.title)[:TITLE_CHARS],
-        url=past.url,
+        url=past.url if past.url.startswith(("https://", "http://")) else "",
         content_hash=past.content_hash,
         opened=past.post.opened,
         outcome=past.outcome,
