@@ -95,11 +95,12 @@ class Histories:
         """The nearest reports that were opened no later, best first."""
         held = self._of(repo.key, record.vectors.shape[1])
         with held.lock:
-            version = held.version
+            newest = held.version
             for version, newer in self.store.newer(repo.key, held.version):
                 held.index.put(newer)
+                newest = version
             # Only now: a connection lost halfway through a version must not skip the rest of it.
-            held.version = version
+            held.version = newest
             ids = held.index.candidates(record)
             kept = self.store.issues(repo.key, ids)
             found = [one for id in ids if id in kept and (one := kept[id].record) is not None]
