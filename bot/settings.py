@@ -31,6 +31,11 @@ class Settings(BaseSettings):
         default_factory=lambda: user_data_path("distriage", appauthor=False, use_site_for_root=True),
         description="folder for everything stored on disk: embedded PostgreSQL, caches, generated secrets",
     )
+    cache_dir: Path | None = Field(
+        default=None,
+        description="folder for the converted model and the index; may be read-only once they are there (as in the "
+        "container image); unset = `cache` in the data folder",
+    )
     database_url: SecretStr | None = Field(
         default=None,
         description="postgresql:// URL of the server shared by all workers; unset = embedded PostgreSQL in "
@@ -181,6 +186,11 @@ class Settings(BaseSettings):
                 "one workspace, or the client for several."
             )
         return self
+
+    @property
+    def cache(self) -> Path:
+        """Where the converted model and the index are."""
+        return self.cache_dir or self.data_dir / "cache"
 
     @property
     def github_web_url(self) -> str:

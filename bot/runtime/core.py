@@ -15,7 +15,7 @@ class EngineCore:
     def __init__(self, settings: Settings) -> None:
         from knowledge.engine import load_knowledge
 
-        self._knowledge = load_knowledge(settings.model_dir, settings.data_dir / "cache")
+        self._knowledge = load_knowledge(settings.model_dir, settings.cache)
 
     def triage(self, report: Report) -> Triage:
         """The triage of one report."""

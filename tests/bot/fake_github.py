@@ -142,6 +142,8 @@ class FakeGitHub:
         self.repos: dict[str, FakeRepo] = {}
         self.installations: dict[int, dict[str, Any]] = {1: {"id": 1, "account": user("acme")}}
         self.tokens: dict[str, int] = {}
+        self.logins: dict[str, str] = {}
+        """Who writes with a token that is not the App's."""
         self.revoked: set[str] = set()
         self.renamed: dict[str, str] = {}
         """Old names of repositories, and where GitHub says that they are now."""
@@ -327,6 +329,9 @@ class _Api:
     def one_repo(self, request: Request, _: Any) -> Response:
         return JSONResponse({"id": self._repo(request).id, "full_name": self._repo(request).full_name})
 
+    def _login(self, request: Request) -> str:
+        return self.state.logins.get(request.headers["authorization"].partition(" ")[2], BOT)
+
     def _repo(self, request: Request) -> FakeRepo:
         return self.state.repos[f"{request.path_params['owner']}/{request.path_params['name']}"]
 
@@ -408,7 +413,9 @@ class _Api:
             return _error(403, "Unable to create comment because issue is locked.")
         if len(data["body"]) > 65_536:
             return _error(422, "Body is too long (maximum is 65536 characters)")
-        return JSONResponse(_comment_json(self.state.add_comment(issue, BOT, data["body"])), 201)
+        return JSONResponse(
+            _comment_json(self.state.add_comment(issue, self._login(request), data["body"])), 201
+        )
 
     def comment(self, request: Request, _: Any) -> Response:
         comment = self._comment(request)
@@ -432,9 +439,10 @@ class _Api:
         comment = self._comment(request)
         if comment is None:
             return _error(404, "Not Found")
-        known = (BOT, data["content"]) in comment.reactions
+        given = (self._login(request), data["content"])
+        known = given in comment.reactions
         if not known:
-            comment.reactions.append((BOT, data["content"]))
+            comment.reactions.append(given)
         return JSONResponse({"content": data["content"]}, 200 if known else 201)
 
     def add_labels(self, request: Request, data: Any) -> Response:
@@ -447,7 +455,7 @@ class _Api:
                 self._repo(request).labels.append(name)
             if name not in issue.labels:
                 issue.labels.append(name)
-                issue.events.append(("labeled", name, BOT))
+                issue.events.append(("labeled", name, self._login(request)))
         return JSONResponse([{"name": name} for name in issue.labels])
 
     def remove_label(self, request: Request, _: Any) -> Response:
@@ -455,7 +463,7 @@ class _Api:
         if issue is None or name not in issue.labels:
             return _error(404, "Label does not exist")
         issue.labels.remove(name)
-        issue.events.append(("unlabeled", name, BOT))
+        issue.events.append(("unlabeled", name, self._login(request)))
         return JSONResponse([{"name": left} for left in issue.labels])
 
     def events(self, request: Request, _: Any) -> Response:
