@@ -71,7 +71,7 @@ setups-table: $(TORCH)/.ready $(PYSPY)/.ready  ## the table of docs/diagnostics.
 test-browser: $(VENV)/.dev  ## pages and reports in headless Chromium
 	$(BIN)/python -m pytest tests/browser
 
-test-package: $(VENV)/.dev  ## wheel and source archive: complete, and installed alone they work
+test-package: $(VENV)/.release  ## wheel, source archive, manifests and workflows: complete, checked by their linters; installed alone they work
 	$(BIN)/python -m pytest tests/package --timeout=900
 
 test-payloads: $(VENV)/.dev $(NPM_MODULES)/.ready  ## GitHub's own published webhook examples (npm)
@@ -99,6 +99,10 @@ $(VENV)/.run: pyproject.toml constraints.txt
 
 $(VENV)/.dev: $(VENV)/.run
 	$(BIN)/python $(PIP_INSTALL) --editable '.[dev]'
+	touch $@
+
+$(VENV)/.release: $(VENV)/.dev
+	$(BIN)/python $(PIP_INSTALL) --editable '.[dev,release]'
 	touch $@
 
 # torch==2.13.0 first and alone: asked for as somebody's dependency, a newer one would bring several GB of CUDA.

