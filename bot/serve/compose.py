@@ -20,6 +20,7 @@ from bot.github.script_route import ScriptLinks, script_router
 from bot.github.store.postgres import PostgresStore
 from bot.jobs.retry import TryLater
 from bot.jobs.runner import Ended, Handler
+from bot.page.create_app import create_app_router
 from bot.page.routes import page_router
 from bot.page.sign_in import SignIn
 from bot.ports import Clock, Core, CoreFailed
@@ -188,6 +189,7 @@ def surfaces(service: Service) -> list[APIRouter]:
     routers = [
         page_router(service, SignIn.of(service.settings), load_taxonomy()),
         script_router(service, ScriptLinks.of(service.settings)),
+        create_app_router(service.settings, SignIn.of(service.settings)),
     ]
     if service.settings.slack_signing_secret is not None:
         core = NamedCore(NoCore(), load_taxonomy())
