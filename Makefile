@@ -13,7 +13,7 @@ PYSPY := build/py-spy
 CHOSEN_DATA_DIR := $(DISTRIAGE_DATA_DIR)
 export DISTRIAGE_DATA_DIR ?= $(CURDIR)/build/data
 
-.PHONY: demo test check format train train-findings tune test-reference test-browser test-package test-payloads test-setups setups-table test-soak test-llm-server test-inject inject-logs eval gate clean
+.PHONY: demo test check format train train-findings tune test-reference test-browser test-package docs test-payloads test-setups setups-table test-soak test-llm-server test-inject inject-logs eval gate clean
 
 demo: $(VENV)/.run  ## triage a sample report end to end
 	$(if $(CHOSEN_DATA_DIR),,env -u DISTRIAGE_DATA_DIR) $(BIN)/bot triage examples/hang.md
@@ -73,6 +73,10 @@ test-browser: $(VENV)/.dev  ## pages and reports in headless Chromium
 
 test-package: $(VENV)/.release  ## wheel, source archive, manifests and workflows: complete, checked by their linters; installed alone they work
 	$(BIN)/python -m pytest tests/package --timeout=900
+
+docs: $(VENV)/.release  ## the documentation as a site in build/site; a broken link is an error
+	$(BIN)/python -m deploy.docs_site build/docs
+	$(BIN)/mkdocs --quiet build --strict
 
 test-payloads: $(VENV)/.dev $(NPM_MODULES)/.ready  ## GitHub's own published webhook examples (npm)
 	NPM_MODULES=$(CURDIR)/$(NPM_MODULES)/node_modules $(BIN)/python -m pytest tests/payloads
