@@ -10,6 +10,7 @@ from bot.cli import diagnose as cli_diagnose
 from bot.cli import evaluate as cli_eval
 from bot.cli import failures as cli_failures
 from bot.cli import github as cli_github
+from bot.cli import history as cli_history
 from bot.cli import knowledge as cli_knowledge
 from bot.cli import service as cli_service
 from bot.cli import triage as cli_triage
@@ -29,6 +30,7 @@ for module in (
     cli_service,
     cli_github,
     cli_action,
+    cli_history,
     cli_config,
     cli_eval,
 ):

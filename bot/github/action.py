@@ -18,11 +18,13 @@ from bot.github.client import InstallationGitHub, install, read_retries
 from bot.github.commands import is_command
 from bot.github.errors import GitHubError, Gone, TryAgain
 from bot.github.events import CommandGiven, IssueText, parse
+from bot.github.graphql import GraphQl
 from bot.github.handler import process
 from bot.github.issue_store import IssueStore, recall
+from bot.github.past_issues import GitHubPast
 from bot.github.payload import storable
 from bot.github.ports import Comment, Delivery, FailedDelivery, GitHub, GitHubApp, Outcome, Permission, Ports
-from bot.github.records import ConfigCache, InstallationNote, IssueRef, TriageRecord
+from bot.github.records import ConfigCache, InstallationNote, IssueRef, RepoRef, TriageRecord
 from bot.ports import Clock, Core
 from knowledge.errors import UserError
 
@@ -47,11 +49,16 @@ class TokenGitHub(GitHubApp):
         install()
         self._token = token
         self._api_url = api_url.rstrip("/")
-        self._github = InstallationGitHub(Caller(self._requester, self._api_url, Pause(clock)), login)
+        self._caller = Caller(self._requester, self._api_url, Pause(clock))
+        self._github = InstallationGitHub(self._caller, login)
 
     def installation(self, installation_id: int) -> GitHub:
         """The one view there is, whatever the id."""
         return self._github
+
+    def past(self, installation_id: int, repo: RepoRef) -> GitHubPast:
+        """The repository's issues; a run keeps no history, so nothing asks for them."""
+        return GitHubPast(GraphQl(self._caller, self._api_url), repo, tries=1)
 
     def installations(self) -> list[InstallationNote]:
         """None: a token has no installation."""

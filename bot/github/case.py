@@ -6,12 +6,14 @@ from dataclasses import dataclass, replace
 
 from bot.gate.rules import check_ids
 from bot.github.decide import mode_now
+from bot.github.history import looked_for
 from bot.github.ports import Comment, GitHub, Issue, Ports
 from bot.github.posting import find_own
 from bot.github.records import IssueRef, merge
 from bot.github.repo_config import Mode, RepoConfig
 from bot.github.results import Pasted, pasted_results
 from bot.github.thread import said_below, whole_text
+from bot.history.search import Looked
 from knowledge.report import Report
 from knowledge.triage import AxisName, Triage, WrittenAnswer
 
@@ -32,6 +34,15 @@ class Case:
     corrected: dict[AxisName, tuple[str, ...]]
     comments: list[Comment]
     own: Comment | None
+    looked: Looked | None = None
+    """What the repository's own history holds of it; None where none is kept."""
+
+    @property
+    def answer_late(self) -> bool:
+        """Whether the LLM was only too slow for an answer that is wanted here."""
+        note, answer = self.triage.second_reading, self.triage.answer
+        written = answer is not None and answer.verified
+        return self.config.has_answers and note is not None and note.late and not written
 
 
 def look(github: GitHub, ports: Ports, ref: IssueRef, issue: Issue, config: RepoConfig, quick: bool) -> Case:
@@ -53,6 +64,8 @@ def look(github: GitHub, ports: Ports, ref: IssueRef, issue: Issue, config: Repo
     check_ids(triage, ports.core.ids)
     posted = _posted(ports, ref, report)
     triage = triage.model_copy(update={"answer": posted}) if posted else triage
+    looked = looked_for(ports, ref, report, issue)
+    triage = triage.model_copy(update={"same_failure": list(looked.earlier)}) if looked else triage
     label_triage = triage
     if pasted.outsiders and triage.measured and any(config.labels.values()):
         vouched = replace(report, body=pasted.vouched_below(text))
@@ -60,7 +73,9 @@ def look(github: GitHub, ports: Ports, ref: IssueRef, issue: Issue, config: Repo
         check_ids(label_triage, ports.core.ids)
     own = find_own(github, ports, ref, comments)
     triage = pasted.said_by(triage)
-    return Case(issue, config, mode, why, pasted, report, triage, label_triage, corrected, comments, own)
+    return Case(
+        issue, config, mode, why, pasted, report, triage, label_triage, corrected, comments, own, looked
+    )
 
 
 def mode_of(ports: Ports, ref: IssueRef, config: RepoConfig) -> tuple[Mode, str]:

@@ -49,6 +49,17 @@ class Disliked:
 
 
 @dataclass(frozen=True, slots=True)
+class IssueLeft:
+    """An issue was closed, deleted or moved elsewhere: its repository's history changes."""
+
+    ref: IssueRef
+    action: Literal["closed", "deleted", "transferred"]
+    reason: str
+    """Of closing, as GitHub says it ("completed", "not_planned", "duplicate"); "" = not said."""
+    closed_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
 class CommandGiven:
     """A comment that begins with a command; `body` is "/triage" alone where the text was not kept."""
 
@@ -77,7 +88,7 @@ class Ignored:
     reason: str
 
 
-Event = IssueText | LabelChanged | Disliked | CommandGiven | InstallationChanged | Ignored
+Event = IssueText | LabelChanged | Disliked | IssueLeft | CommandGiven | InstallationChanged | Ignored
 
 _TEXT_CHANGES = {"title", "body"}
 _STATES: dict[str, Literal["active", "suspended", "deleted"]] = {
@@ -141,9 +152,11 @@ def _issues(seen: Payload, ref: IssueRef) -> Event:
         return Disliked(ref)
     if seen.action == "edited" and not _TEXT_CHANGES & seen.changes.keys():
         return Ignored("not_the_text")
-    if seen.action == "transferred":
-        # The repository it went to sends "opened" of its own.
-        return Ignored("transferred")
+    if seen.action in {"closed", "deleted", "transferred"}:
+        # The repository that an issue went to sends "opened" of its own.
+        assert seen.issue is not None
+        reason, closed_at = seen.issue.state_reason or "", seen.issue.closed_at
+        return IssueLeft(ref, seen.action, reason, closed_at)  # type: ignore[arg-type]
     if seen.action not in {"opened", "edited", "reopened", "swept"}:
         return Ignored("other_action")
     return IssueText(ref, seen.action, _issue(seen), _open(seen))  # type: ignore[arg-type]

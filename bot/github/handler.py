@@ -10,10 +10,12 @@ from bot.github.events import (
     Disliked,
     Ignored,
     InstallationChanged,
+    IssueLeft,
     IssueText,
     LabelChanged,
     parse,
 )
+from bot.github.history import forget_repositories, issue_left
 from bot.github.offline import OfflineGitHub
 from bot.github.ports import Delivery, GitHub, Outcome, Ports
 from bot.github.records import IssueRef, LabelFact
@@ -42,9 +44,11 @@ def process(delivery: Delivery, ports: Ports) -> Outcome:
         return Outcome("silent", "gate_refused", event.ref, detail=tuple(error.violations))
 
 
-def _issue(event: IssueText | LabelChanged | Disliked | CommandGiven, ports: Ports) -> Outcome:
+def _issue(event: IssueText | LabelChanged | Disliked | IssueLeft | CommandGiven, ports: Ports) -> Outcome:
     if isinstance(event, LabelChanged):
         return _label(event, ports)
+    if isinstance(event, IssueLeft):
+        return issue_left(ports, event)
     if isinstance(event, CommandGiven | Disliked):
         if ports.app is None:
             return Outcome("ignored", "no_credentials", event.ref)
@@ -82,4 +86,5 @@ def _installation(event: InstallationChanged, ports: Ports) -> Outcome:
         ports.store.save_installation(event.note)
     if event.added or event.removed:
         ports.store.save_repos(event.installation_id, list(event.added), list(event.removed))
+    forget_repositories(ports, event)
     return Outcome("noted", "installation")

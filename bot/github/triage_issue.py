@@ -10,6 +10,7 @@ from bot.github.case import Case, look, same_text
 from bot.github.config_load import load_config, note_errors
 from bot.github.decide import Say, answered_by_maintainer, leave_alone, other_bot_asks, what_to_say
 from bot.github.errors import GitHubError, Gone, TryAgain
+from bot.github.history import keep_issue
 from bot.github.labels import LabelPlan, wanted_labels, write_labels
 from bot.github.ports import GitHub, Outcome, OutcomeKind, Ports
 from bot.github.posting import Posted, hold_back, post, with_marker
@@ -132,6 +133,7 @@ def _save(
     detail: tuple[str, ...] = (),
 ) -> Outcome:
     labels = labels or LabelPlan()
+    keep_issue(ports, ref, case.issue, case.looked)
     ports.store.save_triage(
         TriageRecord(
             issue=ref,
@@ -149,4 +151,4 @@ def _save(
     )
     writes = (posted.writes if posted else 0) + bool(labels.add) + len(labels.remove)
     comment_id = posted.comment_id if posted else None
-    return Outcome(kind, reason, ref, comment_id, labels.add, labels.remove, writes, detail)
+    return Outcome(kind, reason, ref, comment_id, labels.add, labels.remove, writes, detail, case.answer_late)

@@ -13,6 +13,7 @@ from bot.github.store.given_labels import GivenLabels
 from bot.page.query import PageQuery
 from bot.page.tables import Reviewed, Week
 from bot.render.answer import support
+from bot.render.earlier import ending, reasons
 from knowledge.taxonomy import Taxonomy
 from knowledge.triage import AXES, AxisName
 
@@ -86,6 +87,8 @@ def render(
     return _pages.get_template("page.html.j2").render(
         rows=rows,
         support=support,
+        reasons=reasons,
+        ending=ending,
         more=more,
         weeks=weeks,
         choices=choices,

@@ -99,7 +99,8 @@ class TwoReaders:
             return None
 
     def _alone(self, report: Report) -> Triage:
-        note = SecondReading(used=False, model=self._config.model, fallback_reason="busy")
+        late = "writer" in self._config.duties and report.write
+        note = SecondReading(used=False, model=self._config.model, fallback_reason="busy", late=late)
         return self._local.triage(report).model_copy(update={"second_reading": note})
 
 

@@ -155,6 +155,9 @@ class FakeGitHub:
         self.deliveries: list[dict[str, Any]] = []
         self.faults: FaultPlan | None = None
         self.latency = 0.0
+        self.graphql: Callable[[str, dict[str, Any]], dict[str, Any]] | None = None
+        """Answers a GraphQL query with its variables."""
+        self.queries: list[dict[str, Any]] = []
         self.requests: list[tuple[str, str]] = []
         self.on_request: Callable[[str, str], None] | None = None
         """Called before each request is served: a test can change the world between two calls of the bot."""
@@ -191,8 +194,9 @@ class FakeGitHub:
         return next(found, None)
 
     def writes(self) -> list[tuple[str, str]]:
-        """Every request that could have changed something, tokens aside."""
-        return [r for r in self.requests if r[0] != "GET" and "access_tokens" not in r[1]]
+        """Every request that could have changed something, tokens and queries aside."""
+        reads = ("access_tokens", "/graphql")
+        return [r for r in self.requests if r[0] != "GET" and not r[1].endswith(reads)]
 
     def payload(self, full_name: str, issue: FakeIssue, action: str, **more: Any) -> dict[str, Any]:
         """The webhook payload of an event on an issue."""
@@ -277,6 +281,8 @@ class _Api:
             ("POST", f"{repo}/labels", self.create_label),
             ("GET", f"{repo}/collaborators/{{login}}/permission", self.permission),
             ("GET", f"{repo}/contents/{{path:path}}", self.contents),
+            ("GET", f"{repo}/installation", self.installation_of),
+            ("POST", "/graphql", self.graphql),
         ]
         return [Route(path, self._guarded(handle), methods=[verb]) for verb, path, handle in table]
 
@@ -292,7 +298,10 @@ class _Api:
 
     def _authorize(self, request: Request) -> Response | None:
         kind, _, token = request.headers.get("authorization", "").partition(" ")
-        if request.url.path.startswith("/app"):
+        repo = "/".join(request.url.path.split("/")[2:4])
+        if request.url.path.endswith("/installation") and repo not in self.state.repos:
+            return _error(404, "Not Found")
+        if request.url.path.startswith("/app") or request.url.path.endswith("/installation"):
             try:
                 claims = jwt.decode(token, self.state.key.public_key(), algorithms=["RS256"])
             except jwt.PyJWTError:
@@ -325,6 +334,17 @@ class _Api:
         url = there if "://" in there else str(request.base_url).rstrip("/") + there
         status = 301 if request.method == "GET" else 307
         return JSONResponse({"message": "Moved", "url": url}, status, {"location": url})
+
+    def installation_of(self, request: Request, _: Any) -> Response:
+        found = self._repo(request).installation or next(iter(self.state.installations))
+        return JSONResponse({"id": found})
+
+    def graphql(self, request: Request, asked: Any) -> Response:
+        """Answered by `state.graphql`; refused without one, and whatever could change something."""
+        self.state.queries.append(asked)
+        if self.state.graphql is None or not asked["query"].startswith("query"):
+            return _error(400, "Problems parsing JSON")
+        return JSONResponse(self.state.graphql(asked["query"], asked["variables"]))
 
     def one_repo(self, request: Request, _: Any) -> Response:
         return JSONResponse({"id": self._repo(request).id, "full_name": self._repo(request).full_name})
