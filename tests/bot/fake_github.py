@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
+from urllib.parse import parse_qs, urlencode
 
 import jwt
 import uvicorn
@@ -25,7 +26,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -142,6 +143,8 @@ class FakeGitHub:
         self.repos: dict[str, FakeRepo] = {}
         self.installations: dict[int, dict[str, Any]] = {1: {"id": 1, "account": user("acme")}}
         self.tokens: dict[str, int] = {}
+        self.manifest: dict[str, Any] = {}
+        """Of the App that somebody created by the manifest flow."""
         self.logins: dict[str, str] = {}
         """Who writes with a token that is not the App's."""
         self.revoked: set[str] = set()
@@ -284,7 +287,30 @@ class _Api:
             ("GET", f"{repo}/installation", self.installation_of),
             ("POST", "/graphql", self.graphql),
         ]
-        return [Route(path, self._guarded(handle), methods=[verb]) for verb, path, handle in table]
+        guarded = [Route(path, self._guarded(handle), methods=[verb]) for verb, path, handle in table]
+        return [
+            *guarded,
+            Route("/settings/apps/new", self.new_app, methods=["POST"]),
+            Route("/app-manifests/{code}/conversions", self.convert, methods=["POST"]),
+        ]
+
+    async def new_app(self, request: Request) -> Response:
+        """The page of GitHub's where people confirm a manifest, confirmed."""
+        form = parse_qs((await request.body()).decode())
+        self.state.manifest = json.loads(form["manifest"][0])
+        query = urlencode({"code": "a-code", "state": request.query_params["state"]})
+        return RedirectResponse(f"{self.state.manifest['redirect_url']}?{query}", 302)
+
+    async def convert(self, request: Request) -> Response:
+        if request.path_params["code"] != "a-code" or not self.state.manifest:
+            return _error(404, "Not Found")
+        app = {
+            "id": APP_ID,
+            "slug": SLUG,
+            "pem": self.state.private_key,
+            "webhook_secret": "chosen by GitHub",
+        }
+        return JSONResponse({**app, "client_id": "Iv1.x", "client_secret": "y"}, 201)
 
     def _guarded(self, handle: Callable[..., Response]) -> Callable[[Request], Any]:
         async def endpoint(request: Request) -> Response:
