@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from bot.cli import action as cli_action
 from bot.cli import config as cli_config
 from bot.cli import diagnose as cli_diagnose
 from bot.cli import evaluate as cli_eval
@@ -28,6 +29,7 @@ for module in (
     cli_diagnose,
     cli_service,
     cli_github,
+    cli_action,
     cli_history,
     cli_config,
     cli_eval,

@@ -122,7 +122,7 @@ def _knowledge() -> Knowledge:
     from knowledge.engine import load_knowledge
 
     settings = load_settings()
-    cache = settings.data_dir / "cache"
+    cache = settings.cache
     if not (cache / "index" / "corpus.txt").exists():
         print("First run: converting the model and indexing the corpus (under a minute) ...", file=sys.stderr)
     return load_knowledge(settings.model_dir, cache)

@@ -55,6 +55,17 @@ def unsigned(text: str) -> str:
     return _pages.get_template("message.html.j2").render(text=text)
 
 
+def new_app(*, action: str, manifest: str, organization: str) -> str:
+    """The form that takes the App's manifest to GitHub."""
+    template = _pages.get_template("new_app.html.j2")
+    return template.render(action=action, manifest=manifest, organization=organization)
+
+
+def created_app(*, name: str, url: str) -> str:
+    """What is left to do with a new App; `url` installs it."""
+    return _pages.get_template("created_app.html.j2").render(name=name, url=url)
+
+
 def render(
     *,
     taxonomy: Taxonomy,

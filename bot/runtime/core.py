@@ -42,7 +42,7 @@ class EngineCore(KnownEngine):
     def __init__(self, settings: Settings) -> None:
         from knowledge.engine import load_knowledge
 
-        super().__init__(load_knowledge(settings.model_dir, settings.data_dir / "cache"))
+        super().__init__(load_knowledge(settings.model_dir, settings.cache))
 
 
 def engine_of_environment() -> EngineCore:

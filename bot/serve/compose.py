@@ -22,6 +22,7 @@ from bot.history.search import Histories
 from bot.history.store import PostgresHistory
 from bot.jobs.retry import TryLater
 from bot.jobs.runner import Ended, Handler
+from bot.page.create_app import create_app_router
 from bot.page.routes import page_router
 from bot.page.sign_in import SignIn
 from bot.ports import Clock, Core, CoreFailed, Recorder
@@ -206,6 +207,7 @@ def surfaces(service: Service) -> list[APIRouter]:
     routers = [
         page_router(service, SignIn.of(service.settings), load_taxonomy()),
         script_router(service, ScriptLinks.of(service.settings)),
+        create_app_router(service.settings, SignIn.of(service.settings)),
     ]
     if service.settings.slack_signing_secret is not None:
         core = NamedCore(NoCore(), load_taxonomy())

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
+from urllib.parse import parse_qs, urlencode
 
 import jwt
 import uvicorn
@@ -25,7 +26,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -142,6 +143,10 @@ class FakeGitHub:
         self.repos: dict[str, FakeRepo] = {}
         self.installations: dict[int, dict[str, Any]] = {1: {"id": 1, "account": user("acme")}}
         self.tokens: dict[str, int] = {}
+        self.manifest: dict[str, Any] = {}
+        """Of the App that somebody created by the manifest flow."""
+        self.logins: dict[str, str] = {}
+        """Who writes with a token that is not the App's."""
         self.revoked: set[str] = set()
         self.renamed: dict[str, str] = {}
         """Old names of repositories, and where GitHub says that they are now."""
@@ -282,7 +287,30 @@ class _Api:
             ("GET", f"{repo}/installation", self.installation_of),
             ("POST", "/graphql", self.graphql),
         ]
-        return [Route(path, self._guarded(handle), methods=[verb]) for verb, path, handle in table]
+        guarded = [Route(path, self._guarded(handle), methods=[verb]) for verb, path, handle in table]
+        return [
+            *guarded,
+            Route("/settings/apps/new", self.new_app, methods=["POST"]),
+            Route("/app-manifests/{code}/conversions", self.convert, methods=["POST"]),
+        ]
+
+    async def new_app(self, request: Request) -> Response:
+        """The page of GitHub's where people confirm a manifest, confirmed."""
+        form = parse_qs((await request.body()).decode())
+        self.state.manifest = json.loads(form["manifest"][0])
+        query = urlencode({"code": "a-code", "state": request.query_params["state"]})
+        return RedirectResponse(f"{self.state.manifest['redirect_url']}?{query}", 302)
+
+    async def convert(self, request: Request) -> Response:
+        if request.path_params["code"] != "a-code" or not self.state.manifest:
+            return _error(404, "Not Found")
+        app = {
+            "id": APP_ID,
+            "slug": SLUG,
+            "pem": self.state.private_key,
+            "webhook_secret": "chosen by GitHub",
+        }
+        return JSONResponse({**app, "client_id": "Iv1.x", "client_secret": "y"}, 201)
 
     def _guarded(self, handle: Callable[..., Response]) -> Callable[[Request], Any]:
         async def endpoint(request: Request) -> Response:
@@ -346,6 +374,9 @@ class _Api:
 
     def one_repo(self, request: Request, _: Any) -> Response:
         return JSONResponse({"id": self._repo(request).id, "full_name": self._repo(request).full_name})
+
+    def _login(self, request: Request) -> str:
+        return self.state.logins.get(request.headers["authorization"].partition(" ")[2], BOT)
 
     def _repo(self, request: Request) -> FakeRepo:
         return self.state.repos[f"{request.path_params['owner']}/{request.path_params['name']}"]
@@ -428,7 +459,9 @@ class _Api:
             return _error(403, "Unable to create comment because issue is locked.")
         if len(data["body"]) > 65_536:
             return _error(422, "Body is too long (maximum is 65536 characters)")
-        return JSONResponse(_comment_json(self.state.add_comment(issue, BOT, data["body"])), 201)
+        return JSONResponse(
+            _comment_json(self.state.add_comment(issue, self._login(request), data["body"])), 201
+        )
 
     def comment(self, request: Request, _: Any) -> Response:
         comment = self._comment(request)
@@ -452,9 +485,10 @@ class _Api:
         comment = self._comment(request)
         if comment is None:
             return _error(404, "Not Found")
-        known = (BOT, data["content"]) in comment.reactions
+        given = (self._login(request), data["content"])
+        known = given in comment.reactions
         if not known:
-            comment.reactions.append((BOT, data["content"]))
+            comment.reactions.append(given)
         return JSONResponse({"content": data["content"]}, 200 if known else 201)
 
     def add_labels(self, request: Request, data: Any) -> Response:
@@ -467,7 +501,7 @@ class _Api:
                 self._repo(request).labels.append(name)
             if name not in issue.labels:
                 issue.labels.append(name)
-                issue.events.append(("labeled", name, BOT))
+                issue.events.append(("labeled", name, self._login(request)))
         return JSONResponse([{"name": name} for name in issue.labels])
 
     def remove_label(self, request: Request, _: Any) -> Response:
@@ -475,7 +509,7 @@ class _Api:
         if issue is None or name not in issue.labels:
             return _error(404, "Label does not exist")
         issue.labels.remove(name)
-        issue.events.append(("unlabeled", name, BOT))
+        issue.events.append(("unlabeled", name, self._login(request)))
         return JSONResponse([{"name": left} for left in issue.labels])
 
     def events(self, request: Request, _: Any) -> Response:
