@@ -5,6 +5,7 @@ docs/operating.md lists them all; tests/bot/runtime/resources/test_operating.py 
 
 from __future__ import annotations
 
+import json
 import os
 from functools import cached_property
 from pathlib import Path
@@ -30,6 +31,11 @@ class Settings(BaseSettings):
     data_dir: Path = Field(
         default_factory=lambda: user_data_path("distriage", appauthor=False, use_site_for_root=True),
         description="folder for everything stored on disk: embedded PostgreSQL, caches, generated secrets",
+    )
+    cache_dir: Path | None = Field(
+        default=None,
+        description="folder for the converted model and the index; may be read-only once they are there (as in the "
+        "container image); unset = `cache` in the data folder",
     )
     database_url: SecretStr | None = Field(
         default=None,
@@ -196,6 +202,11 @@ class Settings(BaseSettings):
         return self
 
     @property
+    def cache(self) -> Path:
+        """Where the converted model and the index are."""
+        return self.cache_dir or self.data_dir / "cache"
+
+    @property
     def github_web_url(self) -> str:
         """Where people read issues: the host of the API's root, github.com for api.github.com."""
         root = self.github_api_url.rstrip("/").removesuffix("/api/v3")
@@ -281,3 +292,37 @@ def load_settings() -> Settings:
             raise SettingsError(f"{message}.", remedy) from None
         name = PREFIX + str(first["loc"][0]).upper()
         raise SettingsError(f"{name}: {first['msg']}.", "See docs/operating.md for valid values.") from None
+
+
+CREATED_APP = "github-app.json"
+"""In the data folder: the App that was created by one click (bot/page/create_app.py)."""
+
+
+def load_service_settings() -> Settings:
+    """The settings with the created App's id, key and secret, where the environment names no App.
+
+    For what talks to GitHub; a process that reads reports has no use for the key. Raises `SettingsError`.
+    """
+    settings = load_settings()
+    if settings.github_app_id or settings.github_private_key or settings.github_private_key_file:
+        return settings
+    path = settings.data_dir / CREATED_APP
+    try:
+        kept = json.loads(path.read_text("utf-8"))
+        # GitHub chose this one; a secret that was set before can be for webhooks that need no App.
+        secrets = [str(kept["webhook_secret"])]
+        if settings.github_webhook_secret is not None:
+            secrets.append(settings.github_webhook_secret.get_secret_value())
+        found = {
+            "github_app_id": int(kept["id"]),
+            "github_private_key": SecretStr(str(kept["pem"])),
+            "github_webhook_secret": SecretStr(",".join(secrets)),
+        }
+    except (FileNotFoundError, NotADirectoryError):
+        return settings
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise SettingsError(
+            f"{path} cannot be read ({type(error).__name__}).",
+            "Give the service's user access to it, or remove it and create the App again.",
+        ) from error
+    return settings.model_copy(update=found)

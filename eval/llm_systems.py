@@ -31,7 +31,7 @@ from llm.real_clock import RealClock
 from llm.reply_cache import NoCache
 from llm.second_reader import SecondReader
 
-UNFITTED = "weights as shipped, stated and not fitted"
+UNFITTED = "weights as shipped, fitted on a large model's answers about the shipped cases"
 NESTED = "weights fitted in nested folds, no case on its own answers"
 
 

@@ -32,6 +32,8 @@ class Course:
     """The local judge's judgement of the account."""
     verdict: Verdict | None = None
     answer: WrittenAnswer | None = None
+    late: bool = False
+    """The time did not suffice for an answer; what was heard is kept, so another attempt gets further."""
     duties: list[Duty] = field(default_factory=list)
     faults: list[LlmFault] = field(default_factory=list)
     tokens: Tokens = field(default_factory=Tokens)
@@ -84,6 +86,7 @@ class Course:
             lines=list(plain.lines) if plain else [],
             cases=[id_ for id_ in plain.cases if id_ in shown] if plain else [],
             fallback_reason=self.faults[0].reason if self.faults else None,
+            late=self.late,
             fabricated=self.made_up,
             tokens_in=self.tokens.input,
             tokens_out=self.tokens.output,

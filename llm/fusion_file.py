@@ -9,7 +9,7 @@ from pathlib import Path
 
 from knowledge.errors import DataError
 from knowledge.judging.axes import JUDGED, Judged
-from knowledge.triage import AXES
+from knowledge.triage import AXES, AxisName
 from llm.fusion import FusionWeights
 
 SHIPPED = Path(__file__).parent / "fusion.toml"
@@ -22,17 +22,22 @@ def load_weights(path: Path = SHIPPED) -> FusionWeights:
         local: dict[Judged, float] = {axis: float(data["local"][axis]) for axis in JUDGED}
         account: dict[Judged, float] = {axis: float(data["account"][axis]) for axis in JUDGED}
         ranking: dict[Judged, float] = {axis: float(data["ranking"][axis]) for axis in AXES}
-        limits: list[dict[Judged, float]] = [
+        threshold, mass = (
             {axis: float(data[name][axis]) for axis in JUDGED if axis in data.get(name, {})}
             for name in ("threshold", "mass")
-        ]
+        )
+        places: dict[AxisName, tuple[float, ...]] = {
+            axis: tuple(map(float, data["places"][axis])) for axis in AXES if axis in data.get("places", {})
+        }
         provenance = dict(data["provenance"])
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise DataError(f"{path}: no fusion weights ({error!r}).", "See llm/fusion.toml.") from error
     for weights in (local, account, ranking):
         if not all(0 <= weight <= 10 for weight in weights.values()):
             raise DataError(f"{path}: a weight is out of range.", "Weights are 0 to 10.")
-    return FusionWeights(local, account, ranking, provenance, *limits)
+    if any(min(shares) <= 0 or abs(sum(shares) - 1) > 0.01 for shares in places.values()):
+        raise DataError(f"{path}: places are no shares.", "Shares are above 0 and sum to 1.")
+    return FusionWeights(local, account, ranking, provenance, threshold, mass, places)
 
 
 def as_toml(weights: FusionWeights, more: Mapping[str, Mapping[str, object]] | None = None) -> str:
@@ -40,7 +45,7 @@ def as_toml(weights: FusionWeights, more: Mapping[str, Mapping[str, object]] | N
     lines = ["# Made by `bot eval --fit-fusion`; llm/fusion.toml explains the weights."]
     tables: dict[str, Mapping[str, object]] = {
         name: dict(getattr(weights, name))
-        for name in ("provenance", "local", "account", "ranking", "threshold", "mass")
+        for name in ("provenance", "local", "account", "ranking", "threshold", "mass", "places")
     }
     for name, table in {**(more or {}), **tables}.items():
         lines += ["", f"[{name}]", *(f"{key} = {json.dumps(value)}" for key, value in table.items())]

@@ -25,13 +25,13 @@ from llm.calls import Caller
 from llm.config import LlmConfig
 from llm.course import Course, LlmTriage
 from llm.draft import Draft
-from llm.faults import LlmFault
+from llm.faults import Busy, LlmFault, NoTime, TimedOut
 from llm.fence import new_token
 from llm.fusion import FusionWeights, Judgements, fuse
 from llm.fusion_file import load_weights
 from llm.reader import Account, as_report, read_account, reader_request
 from llm.shown_lines import ShownLines
-from llm.values import MAX_WAIT, ChatRequest, Clock, Duty
+from llm.values import MAX_WAIT, RANKING, ChatRequest, Clock, Duty
 from llm.verifier import read_verdicts, verifier_request
 from llm.verify import held, without
 from llm.writer import WriterQuestion, as_answer, read_draft, writer_question, writer_request
@@ -116,7 +116,10 @@ class SecondReader:
     def _write(self, course: Course, triage: Triage) -> None:
         """Have an answer drafted, checked by program and by a second call; a fault leaves none."""
         failing = triage.scope == "ours" and triage.type.top in ("fault", "howto")
-        if not failing or course.until - self._clock.monotonic() < LEAST_FOR_WRITING:
+        if not failing:
+            return
+        if course.until - self._clock.monotonic() < LEAST_FOR_WRITING:
+            course.late = True
             return
         question = writer_question(triage, course.examined.reading)
         request = writer_request(question, new_token())
@@ -143,6 +146,7 @@ class SecondReader:
             return course.done(request.duty, self._caller.ask(request, read, course.scope, until))
         except LlmFault as fault:
             course.failed(fault)
+            course.late |= request.duty not in RANKING and isinstance(fault, TimedOut | NoTime | Busy)
             return None
 
     def _until(self, course: Course, duty: Duty) -> float:

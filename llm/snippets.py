@@ -325,7 +325,7 @@ def _string_fault(text: str, material: Material) -> str | None:
     if text in settings() or re2.fullmatch(r"[A-Za-z0-9_ .:,=%-]{0,60}", text):
         shown = (*material.entries.values(), material.ours, *material.lines.values())
         short = len(text.split()) <= 4 and not re2.search(r"[A-Za-z]\.[A-Za-z]", text)
-        return None if short or any(text in one for one in shown[:-1]) else "string"
+        return None if short or any(text in one for one in shown) else "string"
     return "string"
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import typer
 
+from bot.cli import action as cli_action
 from bot.cli import config as cli_config
 from bot.cli import diagnose as cli_diagnose
 from bot.cli import evaluate as cli_eval
 from bot.cli import failures as cli_failures
 from bot.cli import github as cli_github
+from bot.cli import history as cli_history
 from bot.cli import knowledge as cli_knowledge
 from bot.cli import service as cli_service
 from bot.cli import triage as cli_triage
@@ -27,6 +29,8 @@ for module in (
     cli_diagnose,
     cli_service,
     cli_github,
+    cli_action,
+    cli_history,
     cli_config,
     cli_eval,
 ):

@@ -45,7 +45,7 @@ def duplicates_command(
         )
     weights = load_weights()
     settings = load_settings()
-    cache = settings.data_dir / "cache"
+    cache = settings.cache
     target = _target(out)
     with ticking() as tick:
         plain = rank_plainly(tracker, tick)

@@ -176,7 +176,7 @@ def _run(
 
     settings = load_settings()
     with ticking() as tick:
-        session = Session(settings.model_dir, settings.data_dir / "cache", tick)
+        session = Session(settings.model_dir, settings.cache, tick)
         plan = make(session)
         with open_systems(names, session, plan, access, fit_fusion=fit_fusion, fresh=fresh) as systems:
             runs = finished(session.run(plan, systems), systems)
@@ -185,9 +185,7 @@ def _run(
         reports = [report for report in reports if report.id in labels]
         found = None
         if reports:
-            knowledge = load_knowledge(
-                settings.model_dir, settings.data_dir / "cache", encoder=session.encoder
-            )
+            knowledge = load_knowledge(settings.model_dir, settings.cache, encoder=session.encoder)
             found = score_findings(reports, knowledge, lambda n: tick("matching known failures", n))
     if plan.skipped:
         print(f"Skipped {plan.skipped} records that are in the training data.", file=sys.stderr)

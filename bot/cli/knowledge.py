@@ -88,7 +88,7 @@ def build() -> None:
     from knowledge.engine import load_knowledge
 
     settings = load_settings()
-    knowledge = load_knowledge(settings.model_dir, settings.data_dir / "cache", rebuild=True)
+    knowledge = load_knowledge(settings.model_dir, settings.cache, rebuild=True)
     print(
         f"Indexed {len(knowledge.store.cases)} cases with {knowledge.encoder.backend} in {settings.data_dir / 'cache'}."
     )

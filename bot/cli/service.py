@@ -175,8 +175,8 @@ def _unknown(delivery: str, kind: str = "") -> Exception:
 
 def _settings_with_logs() -> Settings:
     from bot.runtime.logs import configure_logs
-    from bot.settings import load_settings
+    from bot.settings import load_service_settings
 
-    settings = load_settings()
+    settings = load_service_settings()
     configure_logs(settings.log_level)
     return settings

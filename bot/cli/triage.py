@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -25,6 +25,7 @@ from bot.reports.files import (
 from knowledge.errors import InputError, UserError
 
 if TYPE_CHECKING:
+    from bot.cli.history_run import Look
     from knowledge.engine import Knowledge
     from knowledge.report import Report
     from knowledge.triage import Triage
@@ -63,6 +64,10 @@ def triage_command(
             "--together", help="Read the files or folder as the logs of one job, one file per rank or node."
         ),
     ] = False,
+    repository: Annotated[
+        str | None,
+        typer.Option(help="OWNER/REPO whose history to search for the same failure; see `bot backfill`."),
+    ] = None,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Print what would be sent to the configured LLM, without sending it."),
@@ -83,16 +88,16 @@ def triage_command(
         print_requests(asked, _knowledge(), llm)
         return
     if batches:
-        _batch(batches[0], top, out)
+        _batch(batches[0], top, out, repository)
         return
     values = _values(reports, together)
     told = _read(result) if result else None
     if out is not None:
         _empty(out)
     knowledge = _knowledge()
-    with open_triager(knowledge, top) as triage_of:
+    with open_triager(knowledge, top) as triage_of, _history(repository, knowledge) as look:
         for report in values:
-            triage = triage_of(report, told)
+            triage = look(report, triage_of(report, told))
             if out_script:
                 from knowledge.readback import whole_script
 
@@ -117,7 +122,7 @@ def _knowledge() -> Knowledge:
     from knowledge.engine import load_knowledge
 
     settings = load_settings()
-    cache = settings.data_dir / "cache"
+    cache = settings.cache
     if not (cache / "index" / "corpus.txt").exists():
         print("First run: converting the model and indexing the corpus (under a minute) ...", file=sys.stderr)
     return load_knowledge(settings.model_dir, cache)
@@ -166,7 +171,17 @@ def _show(
             file.write(text)
 
 
-def _batch(path: str, top: int, out: Path | None) -> None:
+def _history(repository: str | None, knowledge: Knowledge) -> AbstractContextManager[Look]:
+    """What looks into the repository's history; without one, what leaves a triage as it is."""
+    if repository is None:
+        return nullcontext(lambda report, triage: triage)
+    from bot.cli.history_run import open_history
+    from bot.settings import load_settings
+
+    return open_history(load_settings(), repository, knowledge)
+
+
+def _batch(path: str, top: int, out: Path | None, repository: str | None) -> None:
     from rich.console import Console
     from rich.progress import track
 
@@ -180,6 +195,7 @@ def _batch(path: str, top: int, out: Path | None) -> None:
     bad = 0
     with (
         open_triager(knowledge, top) as triage_of,
+        _history(repository, knowledge) as look,
         out.open("w", encoding="utf-8") if out else nullcontext(sys.stdout) as sink,
     ):
         console = Console(stderr=True)
@@ -188,7 +204,7 @@ def _batch(path: str, top: int, out: Path | None) -> None:
                 bad += 1
                 sink.write(json.dumps({"id": record.id, "error": record.error}) + "\n")
             else:
-                sink.write(triage_of(record, None).model_dump_json() + "\n")
+                sink.write(look(record, triage_of(record, None)).model_dump_json() + "\n")
     if bad:
         raise UserError(
             f"{bad} lines of {printable(path)} are not valid records.",

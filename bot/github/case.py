@@ -6,14 +6,17 @@ from dataclasses import dataclass, replace
 
 from bot.gate.rules import check_ids
 from bot.github.decide import mode_now
+from bot.github.drafts import as_decided
 from bot.github.errors import Gone, NotAllowed, TooLarge, TryAgain
 from bot.github.gists import MOST_GISTS, gist_ids, text_of
+from bot.github.history import looked_for
 from bot.github.ports import Comment, GitHub, Issue, Ports
 from bot.github.posting import find_own
 from bot.github.records import IssueRef, merge
 from bot.github.repo_config import Mode, RepoConfig
 from bot.github.results import Pasted, pasted_results
 from bot.github.thread import said_below, whole_text
+from bot.history.search import Looked
 from knowledge.report import Report
 from knowledge.triage import AxisName, Triage, WrittenAnswer
 
@@ -36,6 +39,22 @@ class Case:
     own: Comment | None
     gists: dict[str, str]
     """Text of the gists that the report links to, by id."""
+    looked: Looked | None = None
+    """What the repository's own history holds of it; None where none is kept."""
+    rejected: bool = False
+    """A maintainer rejected the drafted answer."""
+
+    @property
+    def shown_triage(self) -> Triage:
+        """The triage without a draft that was rejected."""
+        return self.triage.model_copy(update={"answer": None}) if self.rejected else self.triage
+
+    @property
+    def answer_late(self) -> bool:
+        """Whether the LLM was only too slow for an answer that is wanted here."""
+        note, answer = self.triage.second_reading, self.triage.answer
+        written = answer is not None and answer.verified
+        return self.config.has_answers and note is not None and note.late and not written
 
 
 def look(github: GitHub, ports: Ports, ref: IssueRef, issue: Issue, config: RepoConfig, quick: bool) -> Case:
@@ -58,6 +77,10 @@ def look(github: GitHub, ports: Ports, ref: IssueRef, issue: Issue, config: Repo
     check_ids(triage, ports.core.ids)
     posted = _posted(ports, ref, report)
     triage = triage.model_copy(update={"answer": posted}) if posted else triage
+    decision = ports.store.draft_decision(ref, report.content_hash)
+    triage = as_decided(triage, decision)
+    looked = looked_for(ports, ref, report, issue)
+    triage = triage.model_copy(update={"same_failure": list(looked.earlier)}) if looked else triage
     label_triage = triage
     if pasted.outsiders and triage.measured and any(config.labels.values()):
         vouched = replace(report, body=pasted.vouched_below(text))
@@ -65,8 +88,22 @@ def look(github: GitHub, ports: Ports, ref: IssueRef, issue: Issue, config: Repo
         check_ids(label_triage, ports.core.ids)
     own = find_own(github, ports, ref, comments)
     triage = pasted.said_by(triage)
+    rejected = decision is not None and decision.decision == "reject"
     return Case(
-        issue, config, mode, why, pasted, report, triage, label_triage, corrected, comments, own, gists
+        issue,
+        config,
+        mode,
+        why,
+        pasted,
+        report,
+        triage,
+        label_triage,
+        corrected,
+        comments,
+        own,
+        gists,
+        looked,
+        rejected,
     )
 
 

@@ -22,11 +22,12 @@ from bot.github.thread import adds_something, role_of
 class IssueText:
     """An issue whose text is new to us; `issue` is the payload's view of it, old by the time it is read.
 
-    commented: its author or a maintainer added something of substance below it, or changed or removed that.
+    commented: its author or a maintainer added something of substance below it, or changed or removed that;
+    decided: a maintainer posted or rejected the drafted answer on the page.
     """
 
     ref: IssueRef
-    action: Literal["opened", "edited", "reopened", "swept", "commented"]
+    action: Literal["opened", "edited", "reopened", "swept", "commented", "decided"]
     issue: Issue
     repo_open: bool
 
@@ -42,8 +43,8 @@ class LabelChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class Closed:
-    """An issue was closed, or its author or a maintainer wrote below it when it was."""
+class Afterword:
+    """The author of a closed issue or a maintainer wrote below it, and can have said what resolved it."""
 
     ref: IssueRef
 
@@ -53,6 +54,17 @@ class Disliked:
     """The bot's comment has thumbs down (found by the sweep: GitHub sends no webhook for them)."""
 
     ref: IssueRef
+
+
+@dataclass(frozen=True, slots=True)
+class IssueLeft:
+    """An issue was closed, deleted or moved elsewhere: its repository's history changes."""
+
+    ref: IssueRef
+    action: Literal["closed", "deleted", "transferred"]
+    reason: str
+    """Of closing, as GitHub says it ("completed", "not_planned", "duplicate"); "" = not said."""
+    closed_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +96,9 @@ class Ignored:
     reason: str
 
 
-Event = IssueText | LabelChanged | Closed | Disliked | CommandGiven | InstallationChanged | Ignored
+Event = (
+    IssueText | LabelChanged | Afterword | Disliked | IssueLeft | CommandGiven | InstallationChanged | Ignored
+)
 
 _TEXT_CHANGES = {"title", "body"}
 _STATES: dict[str, Literal["active", "suspended", "deleted"]] = {
@@ -146,14 +160,14 @@ def _issues(seen: Payload, ref: IssueRef) -> Event:
         return LabelChanged(ref, seen.label.name, seen.action == "labeled", _login(seen.sender))
     if seen.action == "disliked":
         return Disliked(ref)
-    if seen.action == "closed":
-        return Closed(ref)
     if seen.action == "edited" and not _TEXT_CHANGES & seen.changes.keys():
         return Ignored("not_the_text")
-    if seen.action == "transferred":
-        # The repository it went to sends "opened" of its own.
-        return Ignored("transferred")
-    if seen.action not in {"opened", "edited", "reopened", "swept"}:
+    if seen.action in {"closed", "deleted", "transferred"}:
+        # The repository that an issue went to sends "opened" of its own.
+        assert seen.issue is not None
+        reason, closed_at = seen.issue.state_reason or "", seen.issue.closed_at
+        return IssueLeft(ref, seen.action, reason, closed_at)  # type: ignore[arg-type]
+    if seen.action not in {"opened", "edited", "reopened", "swept", "decided"}:
         return Ignored("other_action")
     return IssueText(ref, seen.action, _issue(seen), _open(seen))  # type: ignore[arg-type]
 
@@ -185,7 +199,7 @@ def _remark(seen: Payload, ref: IssueRef, comment: CommentPart) -> Event:
     if role == "another reporter":
         return Ignored("no_command")
     if not issue.open:
-        return Closed(ref)
+        return Afterword(ref)
     before = seen.changes.get("body")
     texts = [comment.body, before.get("from") if isinstance(before, dict) else None]
     if any(isinstance(text, str) and adds_something(text, role == "author") for text in texts):

@@ -51,6 +51,8 @@ class IssuePart(_Part):
     locked: bool | None = None
     pull_request: dict[str, Any] | None = None
     created_at: datetime | None = None
+    closed_at: datetime | None = None
+    state_reason: str | None = None
     comments: int | None = None
 
 
@@ -109,7 +111,7 @@ _KEPT: dict[str, Any] = {
     "repository": {"id": None, "full_name": None, "archived": None, "disabled": None},
     "sender": {"login": None, "type": None},
     "issue": {
-        **dict.fromkeys(("number", "state", "locked", "created_at", "comments")),
+        **dict.fromkeys(("number", "state", "state_reason", "locked", "created_at", "closed_at", "comments")),
         "title": redact,
         "body": redact,
         "user": {"login": None, "type": None},

@@ -7,7 +7,7 @@ lock named `events.parse(...).lock`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
@@ -18,6 +18,7 @@ from bot.github.records import (
     ConfigCache,
     Correction,
     Dismissal,
+    DraftDecision,
     InstallationNote,
     IssueRef,
     LabelFact,
@@ -28,6 +29,8 @@ from bot.github.records import (
     Resolution,
     TriageRecord,
 )
+from bot.history.records import PastIssue
+from bot.history.search import Histories
 from bot.ports import Clock, Core
 
 Reaction = Literal["+1", "-1", "eyes", "confused", "rocket"]
@@ -65,6 +68,8 @@ class Outcome:
     writes: int = 0
     detail: tuple[str, ...] = ()
     """Rules of the gate that a refused write broke, or why GitHub refused the labels; for the log."""
+    late: bool = False
+    """An LLM may still have an answer for this issue: worth another run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +196,16 @@ class GitHub(Protocol):
         """Repositories the installation covers, without the archived ones."""
 
 
+class PastIssues(Protocol):
+    """What a repository's history asks of GitHub once it is filled. Reads only."""
+
+    def one(self, number: int) -> PastIssue:
+        """An issue as it is now, with how it ended."""
+
+    def first_holding(self, commits: Sequence[tuple[str, datetime]]) -> dict[str, str]:
+        """The tag of the first release that holds each commit, for those that one holds."""
+
+
 @dataclass(frozen=True, slots=True)
 class FailedDelivery:
     """A delivery that GitHub could not hand over, with the payload it wanted to hand over."""
@@ -207,6 +222,9 @@ class GitHubApp(Protocol):
 
     def installation(self, installation_id: int) -> GitHub:
         """The view of one installation; cached, with a token that refreshes itself."""
+
+    def past(self, installation_id: int, repo: RepoRef) -> PastIssues:
+        """A repository's issues with how they ended, and its releases, for its history."""
 
     def installations(self) -> list[InstallationNote]:
         """All installations, suspended ones marked."""
@@ -262,6 +280,12 @@ class Store(Protocol):
 
     def corrections(self, issue: IssueRef) -> list[Correction]:
         """Corrections of the issue, oldest first."""
+
+    def save_draft_decision(self, decision: DraftDecision) -> None:
+        """Keep a decision; one about the same text replaces the earlier one."""
+
+    def draft_decision(self, issue: IssueRef, input_hash: str) -> DraftDecision | None:
+        """The decision about the draft for that text."""
 
     def save_result(self, issue: IssueRef, result: PastedResult, at: datetime) -> None:
         """Keep pasted diagnostics blocks; the same comment id replaces them."""
@@ -327,3 +351,5 @@ class Ports:
     """How long a write whose answer was lost may take to show up in GitHub's list of comments."""
     script_link: Callable[[IssueRef], str | None] = lambda issue: None
     """Where people get an issue's whole diagnostics script; None = nowhere."""
+    histories: Histories | None = None
+    """Repositories' own histories; None = the same failure is not looked for."""

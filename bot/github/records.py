@@ -133,6 +133,20 @@ class Correction:
 
 
 @dataclass(frozen=True, slots=True)
+class DraftDecision:
+    """What a maintainer decided about the answer that an LLM drafted for a text of an issue."""
+
+    issue: IssueRef
+    input_hash: str
+    """Of the text that the draft answers; a changed text gets a draft of its own."""
+    decision: Literal["post", "reject"]
+    sentences: tuple[str, ...]
+    """The answer as the maintainer left it; empty = rejected."""
+    by: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Dismissal:
     """Somebody found the bot's comment useless."""
 

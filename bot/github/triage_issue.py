@@ -10,6 +10,7 @@ from bot.github.case import Case, look, same_text
 from bot.github.config_load import load_config, note_errors
 from bot.github.decide import Say, answered_by_maintainer, leave_alone, other_bot_asks, what_to_say
 from bot.github.errors import GitHubError, Gone, TryAgain
+from bot.github.history import keep_issue
 from bot.github.labels import LabelPlan, wanted_labels, write_labels
 from bot.github.pending import has_arrived, lacking, note_requests, with_lacking
 from bot.github.ports import Comment, GitHub, Outcome, OutcomeKind, Ports
@@ -55,7 +56,7 @@ def _act(github: GitHub, ports: Ports, ref: IssueRef, case: Case, force: bool) -
     if say.what == "nothing" and lacks:
         say = Say("ask", "still_missing")
     view = _view(ports, ref, case, say, note, asks, force)
-    view = replace(view, triage=with_lacking(case.triage, lacks), arrived=has_arrived(requests, text))
+    view = replace(view, triage=with_lacking(view.triage, lacks), arrived=has_arrived(requests, text))
     try:
         body = _body(case, view) if say.what != "nothing" or case.own else None
     except GateError as error:
@@ -99,7 +100,7 @@ def _labels(
 
 
 def _say(case: Case, asks: bool, force: bool, *, posted: bool) -> Say:
-    say = what_to_say(case.triage, case.config, asks, asked=force, posted=posted)
+    say = what_to_say(case.shown_triage, case.config, asks, asked=force, posted=posted)
     answered = answered_by_maintainer(case.comments, case.issue.author)
     if say.what != "nothing" and case.own is None and answered and not force and not posted:
         return Say("nothing", "answered_by_people")
@@ -110,7 +111,7 @@ def _view(
     ports: Ports, ref: IssueRef, case: Case, say: Say, note: CommentNote | None, other_asks: bool, force: bool
 ) -> View:
     return View(
-        triage=case.triage,
+        triage=case.shown_triage,
         name=ports.core.name,
         what="withdrawn" if say.what == "nothing" else say.what,
         sections=[s for s in case.config.sections if not (s == "missing" and other_asks)],
@@ -153,6 +154,7 @@ def _save(
     detail: tuple[str, ...] = (),
 ) -> Outcome:
     labels = labels or LabelPlan()
+    keep_issue(ports, ref, case.issue, case.looked)
     ports.store.save_triage(
         TriageRecord(
             issue=ref,
@@ -170,4 +172,4 @@ def _save(
     )
     writes = (posted.writes if posted else 0) + bool(labels.add) + len(labels.remove)
     comment_id = posted.comment_id if posted else None
-    return Outcome(kind, reason, ref, comment_id, labels.add, labels.remove, writes, detail)
+    return Outcome(kind, reason, ref, comment_id, labels.add, labels.remove, writes, detail, case.answer_late)

@@ -33,6 +33,8 @@ class Reviewed:
     record: TriageRecord
     corrections: dict[str, list[str]]
     dismissed: bool
+    draft: str
+    """What a maintainer decided about the drafted answer: "post", "reject", or ""."""
     requests: tuple[Request, ...] = ()
     """What the comment asked for, and whether it came; oldest first."""
     resolution: Resolution | None = None
@@ -56,7 +58,9 @@ class Week:
 _NEWEST = """
 SELECT DISTINCT ON (t.repo_id, t.number) t.*, d.number IS NOT NULL AS dismissed,
   coalesce((SELECT labels FROM corrections AS c WHERE c.repo_id = t.repo_id AND c.number = t.number
-    ORDER BY c.at DESC LIMIT 1), '{}') AS corrected
+    ORDER BY c.at DESC LIMIT 1), '{}') AS corrected,
+  coalesce((SELECT decision FROM draft_decisions AS f WHERE f.repo_id = t.repo_id AND f.number = t.number
+    AND f.input_hash = t.input_hash), '') AS draft
 FROM triages AS t LEFT JOIN dismissals AS d USING (repo_id, number)
 WHERE (%(installation)s::bigint IS NULL OR t.installation_id = %(installation)s)
   AND (%(repo)s = '' OR t.repo_name = %(repo)s)
@@ -144,4 +148,4 @@ class ReviewTables(Table):
 def _reviewed(row: Row, store: OutcomeTables) -> Reviewed:
     record = triage_of(row)
     requests, resolution = tuple(store.requests(record.issue)), store.resolution(record.issue)
-    return Reviewed(row["id"], record, row["corrected"], row["dismissed"], requests, resolution)
+    return Reviewed(row["id"], record, row["corrected"], row["dismissed"], row["draft"], requests, resolution)

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bot.render.answer import support, written
+from bot.render.earlier import SAME_FAILURE, ending, reasons
 from bot.render.wording import (
     ANSWER,
     DIAGNOSTICS,
@@ -46,6 +47,7 @@ def print_triage(
         console.print(finding)
     console.print(Text(classified(triage, taxonomy), style="" if triage.findings else "bold"))
     sections = (
+        (SAME_FAILURE, _earlier(triage)),
         (DIAGNOSTICS, _measured(triage)),
         ("Evidence", _evidence(triage, long=long)),
         (TRIED, _fixes(triage, long=long)),
@@ -192,6 +194,19 @@ def _cases(triage: Triage) -> RenderableType | None:
         if case.resolution:
             parts.append(Padding(Text(f"resolved: {case.resolution}"), (0, 0, 0, 3)))
     return Group(*parts)
+
+
+def _earlier(triage: Triage) -> RenderableType | None:
+    """Earlier reports of the same failure in the repository's own history."""
+    parts = list[RenderableType]()
+    for one in triage.same_failure:
+        told = f"{reasons(one)}. {ending(one)}".replace("`", "")
+        parts += [
+            Text.assemble((one.id, "bold"), f"  {one.title}"),
+            Padding(Text(told), (0, 0, 0, 3)),
+            *([Text(f"   {one.url}", style="blue")] if one.url else []),
+        ]
+    return Group(*parts) if parts else None
 
 
 def _missing(triage: Triage) -> RenderableType | None:

@@ -88,7 +88,10 @@ def standing(settings: Settings) -> str | None:
     measured = measurement(settings, config)
     silent = why_silent(config, measured)
     if silent or measured is None:
-        return silent or f"{config.model} is used with a low weight: it was not measured (docs/llm.md)"
+        return (
+            silent
+            or f"{config.model} is used; not measured, so its word counts as far as it fits the local one"
+        )
     return f"{config.model} is used; measured: {measured.why}"
 
 

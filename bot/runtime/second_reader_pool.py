@@ -36,7 +36,7 @@ class ReadingCore:
         if reader is None:
             raise ValueError("no LLM is configured, or none is asked")
         self._reader = reader
-        self._knowledge = load_knowledge(settings.model_dir, settings.data_dir / "cache")
+        self._knowledge = load_knowledge(settings.model_dir, settings.cache)
 
     def triage(self, report: Report) -> Triage:
         """The triage of one report, with `second_reading`."""
@@ -99,7 +99,8 @@ class TwoReaders:
             return None
 
     def _alone(self, report: Report) -> Triage:
-        note = SecondReading(used=False, model=self._config.model, fallback_reason="busy")
+        late = "writer" in self._config.duties and report.write
+        note = SecondReading(used=False, model=self._config.model, fallback_reason="busy", late=late)
         return self._local.triage(report).model_copy(update={"second_reading": note})
 
 

@@ -18,11 +18,14 @@ from bot.github.intake import new_delivery
 from bot.github.ports import Delivery, GitHubApp, Ports
 from bot.github.script_route import ScriptLinks, script_router
 from bot.github.store.postgres import PostgresStore
+from bot.history.search import Histories
+from bot.history.store import PostgresHistory
 from bot.jobs.retry import TryLater
 from bot.jobs.runner import Ended, Handler
+from bot.page.create_app import create_app_router
 from bot.page.routes import page_router
 from bot.page.sign_in import SignIn
-from bot.ports import Clock, Core, CoreFailed
+from bot.ports import Clock, Core, CoreFailed, Recorder
 from bot.runtime.clock import SystemClock
 from bot.runtime.core import NamedCore
 from bot.runtime.metrics import LlmMetrics
@@ -47,6 +50,10 @@ log = structlog.get_logger(__name__)
 ENGINE = "bot.runtime.core:engine_of_environment"
 SWEEP_WINDOW = timedelta(days=1)
 REACTION_WINDOW = timedelta(days=7)
+LATE_RUNS = 2
+"""How often an issue is triaged again because the LLM's answer was not done in time."""
+LATE_WAIT = 10.0
+"""Seconds before that."""
 
 
 def make_app(settings: Settings) -> App | None:
@@ -58,16 +65,25 @@ def make_app(settings: Settings) -> App | None:
 
 
 def work_of(
-    service: Service, app: GitHubApp | None, source: CanTriage, local: CanTriage | None = None
+    service: Service,
+    app: GitHubApp | None,
+    source: CanTriage,
+    local: CanTriage | None = None,
+    recorder: Recorder | None = None,
 ) -> Work:
-    """The work over that GitHub (None: no credentials) and core; `local` asks no second reader, where `source` does."""
+    """The work over that GitHub (None: no credentials) and core; `local` asks no second reader, where `source` does.
+
+    `recorder` makes the records of repositories' histories; without one they are not looked at.
+    """
     core, store = NamedCore(source, load_taxonomy(), local), PostgresStore(service.threads)
+    web = service.settings.github_web_url
     ports = Ports(
         app=app,
         store=store,
         clock=SystemClock(),
         core=core,
         script_link=ScriptLinks.of(service.settings).link,
+        histories=Histories(PostgresHistory(service.threads), recorder, web=web) if recorder else None,
     )
 
     async def sweep_chore() -> None:
@@ -99,6 +115,9 @@ def github_handler(ports: Ports) -> Handler:
             outcome = process(call, ports)
         except TryAgain as error:
             raise TryLater("GitHub", error.after, growing=isinstance(error, Outage)) from error
+        if outcome.late and delivery.waits < LATE_RUNS:
+            # The comment is up without the answer; what the LLM said so far is cached, so the next run gets further.
+            raise TryLater("the drafted answer", LATE_WAIT)
         return Ended(outcome.kind, outcome.reason, outcome.detail)
 
     return handle
@@ -173,7 +192,7 @@ def all_work(service: Service) -> Work:
         if isinstance(source, TwoReaders):
             source.close()
 
-    work = work_of(service, make_app(service.settings), source, local)
+    work = work_of(service, make_app(service.settings), source, local, local)
     return with_slack(service, replace(work, state=local.state, close=close), source)
 
 
@@ -190,6 +209,7 @@ def surfaces(service: Service) -> list[APIRouter]:
     routers = [
         page_router(service, SignIn.of(service.settings), load_taxonomy()),
         script_router(service, ScriptLinks.of(service.settings)),
+        create_app_router(service.settings, SignIn.of(service.settings)),
     ]
     if service.settings.slack_signing_secret is not None:
         core = NamedCore(NoCore(), load_taxonomy())

@@ -12,6 +12,7 @@ from bot.github.records import (
     ConfigCache,
     Correction,
     Dismissal,
+    DraftDecision,
     InstallationNote,
     IssueRef,
     LabelFact,
@@ -53,6 +54,7 @@ class MemoryStore(Store):
         self.asked: dict[tuple[Key, str], Request] = {}
         self.resolutions: dict[Key, Resolution] = {}
         self.given: dict[int, Correction] = {}
+        self.decided: dict[tuple[Key, str], DraftDecision] = {}
         self.pasted: dict[int, tuple[Key, PastedResult]] = {}
         self.commands: set[tuple[int, str]] = set()
         self.configs: dict[int, ConfigCache] = {}
@@ -116,6 +118,12 @@ class MemoryStore(Store):
     def corrections(self, issue: IssueRef) -> list[Correction]:
         given = (c for c in self.given.values() if _key(c.issue) == _key(issue))
         return sorted(given, key=lambda c: (c.at, c.comment_id))
+
+    def save_draft_decision(self, decision: DraftDecision) -> None:
+        self.decided[_key(decision.issue), decision.input_hash] = decision
+
+    def draft_decision(self, issue: IssueRef, input_hash: str) -> DraftDecision | None:
+        return self.decided.get((_key(issue), input_hash))
 
     def save_result(self, issue: IssueRef, result: PastedResult, at: datetime) -> None:
         self.pasted.pop(result.comment_id, None)

@@ -75,8 +75,12 @@ def schema_of(body: Body) -> dict[str, Any]:
     return dict(body["response_format"]["json_schema"]["schema"]["properties"])
 
 
+def _swapped(ids: list[str], axis: str) -> list[str]:
+    return [*ids] if axis in ("type", "stage") else [ids[1], ids[0], *ids[2:]]
+
+
 def sensible(body: Body, **changes: Any) -> Answer:
-    """A model that reads and ranks: the reverse of the local order, so that its voice is heard."""
+    """A model that reads and ranks: as the local judge, but for the first two of symptom, cause and fix."""
     if duty_of(body) == "verifier":
         return holding(body)
     if duty_of(body) == "writer":
@@ -85,7 +89,7 @@ def sensible(body: Body, **changes: Any) -> Answer:
         return Answer(json.dumps({"account": ACCOUNT, "lines": [], "versions": []}))
     fields = schema_of(body)
     reply: dict[str, Any] = {
-        axis: list(reversed(fields[axis]["items"]["enum"]))
+        axis: _swapped(fields[axis]["items"]["enum"], axis)
         for axis in ("type", "stage", "symptom", "cause", "fix")
     }
     reply |= {"reason": "One rank never joined the collective.", "lines": [1], "cases": []}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 
 from knowledge.judging.axes import JUDGED, Judged
 from knowledge.judging.judge import Judgement
-from llm.fusion import FusionWeights, fuse, ranking_scores
+from llm.fusion import FusionWeights, fuse, ranking_scores, trust
 from llm.fusion_file import load_weights
 
 IDS = ("A", "B", "C", "D")
@@ -31,21 +33,52 @@ def test_a_fused_axis_is_a_distribution_over_the_same_ids(p: list[float], rankin
 
 
 @given(weights, rankings)
-def test_the_first_choice_never_loses_against_those_behind(p: list[float], ranking: list[str]) -> None:
-    before = judged(*p)["stage"]
-    after = fuse(judged(*p), None, {"stage": ranking}, load_weights())["stage"]
+def test_the_first_choice_falls_behind_none_that_it_was_ahead_of(p: list[float], ranking: list[str]) -> None:
+    before = judged(*p)["stage"].p
+    after = fuse(judged(*p), None, {"stage": ranking}, load_weights())["stage"].p
     first = IDS.index(ranking[0])
-    assert after.p[first] >= before.p[first] - 1e-12
+    assert all(after[first] >= after[k] - 1e-12 for k in range(4) if before[first] >= before[k])
 
 
-def test_a_clear_local_answer_is_not_overturned_by_the_shipped_weights() -> None:
-    fused = fuse(judged(0.70, 0.1, 0.1, 0.1), None, {"stage": ["B", "C", "D", "A"]}, load_weights())
+def test_one_odd_ranking_does_not_overturn_a_clear_local_answer() -> None:
+    fused = fuse(judged(0.94, 0.02, 0.02, 0.02), None, {"stage": ["B", "C", "D", "A"]}, load_weights())
     assert fused["stage"].answer == ["A"]
 
 
 def test_a_close_call_is_settled() -> None:
     fused = fuse(judged(0.40, 0.36, 0.12, 0.12), None, {"stage": ["B", "A", "C"]}, load_weights())
     assert fused["stage"].ranking[0][0] == "B"
+
+
+AXES_OF_FOUR = ("type", "stage", "symptom", "cause", "fix")
+SURE = (0.85, 0.05, 0.05, 0.05)
+
+
+def everywhere(p: tuple[float, ...]) -> dict[Judged, Judgement]:
+    return {axis: judged(*p)["stage"] for axis in AXES_OF_FOUR}
+
+
+def test_a_model_that_agrees_elsewhere_is_heard_where_it_differs() -> None:
+    local = everywhere(SURE) | {"symptom": judged(0.55, 0.35, 0.05, 0.05)["stage"]}
+    rankings: dict[Judged, tuple[str, ...]] = dict.fromkeys(AXES_OF_FOUR, ("A", "B", "C", "D"))
+    rankings["symptom"] = ("B", "A", "C", "D")
+    assert trust(local, rankings, load_weights()) > 0.85
+    assert fuse(local, None, rankings, load_weights())["symptom"].ranking[0][0] == "B"
+
+
+def test_rankings_by_lot_leave_the_local_judgement_where_it_was() -> None:
+    draw = np.random.default_rng(7)
+    local, moved = everywhere(SURE), []
+    for _ in range(300):
+        rankings: dict[Judged, list[str]] = {axis: list(draw.permutation(IDS)) for axis in AXES_OF_FOUR}
+        fused = fuse(local, None, rankings, load_weights())
+        moved += [fused[axis].ranking[0][0] != "A" for axis in AXES_OF_FOUR]
+    assert np.mean(moved) < 0.01
+
+
+def test_a_model_that_was_measured_needs_no_trust() -> None:
+    measured = replace(load_weights(), places={})
+    assert trust(everywhere(SURE), {"stage": ("D", "C", "B", "A")}, measured) == 1.0
 
 
 def test_an_axis_without_ranking_stays_as_it_is() -> None:

@@ -10,21 +10,23 @@ import pytest
 from knowledge.errors import DataError
 from knowledge.judging.axes import JUDGED
 from knowledge.triage import AXES
-from llm.fusion_file import as_toml, load_weights
+from llm.fusion_file import SHIPPED, as_toml, load_weights
 
 
-def test_the_shipped_weights_say_that_they_were_not_fitted() -> None:
+def test_the_shipped_weights_say_what_they_were_fitted_on() -> None:
     shipped = load_weights()
-    assert shipped.provenance["cases"] == 0
-    assert "not fitted" in str(shipped.provenance["how"])
+    assert shipped.provenance["cases"] == 338
+    assert "human labels" in str(shipped.provenance["how"])
     assert set(shipped.local) == set(shipped.account) == set(JUDGED)
-    assert set(shipped.ranking) == set(AXES)
-    assert (shipped.threshold, shipped.mass) == ({}, {})
+    assert set(shipped.ranking) == set(shipped.places) == set(AXES)
 
 
-def test_the_shipped_weights_leave_an_axis_as_sure_as_it_was() -> None:
-    shipped = load_weights()
-    assert [shipped.local[axis] + shipped.account[axis] for axis in JUDGED] == pytest.approx([1.0] * 7)
+@pytest.mark.parametrize("places", ["[1.0, 0.0]", "[0.5, 0.4]"])
+def test_places_that_are_no_shares_are_refused(tmp_path: Path, places: str) -> None:
+    text = SHIPPED.read_text().partition("[places]")[0] + f"[places]\nfix = {places}\n"
+    (tmp_path / "w.toml").write_text(text)
+    with pytest.raises(DataError, match="no shares"):
+        load_weights(tmp_path / "w.toml")
 
 
 @pytest.mark.parametrize(

@@ -153,6 +153,15 @@ def test_code_passes_when_it_parses_and_calls_what_is_known_and_comes_out_withou
     assert found.code[0].text == "import torch\nprint(torch.cuda.device_count())"
 
 
+def test_a_longer_text_in_code_stands_in_any_line_of_the_report() -> None:
+    said = "model.fsdp.sharding strategy of rank 3"
+    code = Snippet("python", f"print('{said}')", "Prints the setting.")
+    assert code_fault(code, Material({1: "Nothing of it.", 2: "All is well."})) == "string"
+    for number in (1, 2):
+        lines = {1: "Nothing of it.", 2: "All is well.", number: f"setting {said} is wrong"}
+        assert code_fault(code, Material(lines)) is None, number
+
+
 def test_without_a_core_nothing_is_said() -> None:
     assert held(Draft((WHAT,)), MATERIAL).draft is None
     assert held(Draft((CHECK,)), MATERIAL).draft is None

@@ -122,6 +122,22 @@ def test_the_writer_is_dropped_when_time_is_short(
     assert "writer" not in {duty_of(body) for body in llm.requests}
 
 
+def test_a_slow_writer_is_late_and_the_next_attempt_gets_further(
+    llm: FakeLlm, writing: LlmConfig, knowledge: Knowledge, tmp_path: Path
+) -> None:
+    slow = {"verifier"}
+    llm.brain = lambda body: replace(sensible(body), silent=9.0 if duty_of(body) in slow else 0.0)
+    hurried = replace(writing, timeout=6)
+    first = asked(llm, hurried, knowledge, cache=FileCache(tmp_path, writing))
+    assert first.second_reading is not None and first.second_reading.late
+    assert first.answer is None or not first.answer.verified
+    slow.clear()
+    again = asked(llm, hurried, knowledge, cache=FileCache(tmp_path, writing))
+    assert again.second_reading is not None and not again.second_reading.late
+    assert again.answer is not None and again.answer.verified
+    assert [duty_of(body) for body in llm.requests].count("writer") == 1, "what was heard is kept"
+
+
 def test_the_same_answer_is_not_paid_for_twice(
     llm: FakeLlm, writing: LlmConfig, knowledge: Knowledge, tmp_path: Path
 ) -> None:

@@ -15,6 +15,7 @@ from bot.github.records import (
     ConfigCache,
     Correction,
     Dismissal,
+    DraftDecision,
     IssueRef,
     LabelFact,
     Noise,
@@ -135,3 +136,13 @@ def test_of_people_without_rights_each_counts_once_as_noise(store: Store) -> Non
         store.save_comment_note(ref, CommentNote(number, NOW + timedelta(minutes=number)))
         store.save_dismissal(Dismissal(ref, by, "command", NOW, by_maintainer=by == "ada"))
     assert store.noise(11, 10) == Noise(6, 4)
+
+
+def test_the_last_decision_about_a_draft_counts_for_its_text_alone(store: Store) -> None:
+    first = DraftDecision(ISSUE, "h", "post", ("One.", "Two."), "page", NOW)
+    store.save_draft_decision(first)
+    assert store.draft_decision(ISSUE, "h") == first
+    second = replace(first, decision="reject", sentences=())
+    store.save_draft_decision(second)
+    assert store.draft_decision(ISSUE, "h") == second
+    assert store.draft_decision(ISSUE, "another text") is None
