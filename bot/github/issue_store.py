@@ -17,6 +17,7 @@ from bot.github.records import (
     ConfigCache,
     Correction,
     Dismissal,
+    DraftDecision,
     InstallationNote,
     IssueRef,
     LabelFact,
@@ -42,6 +43,7 @@ class IssueStore(Store):
         self._corrections: dict[int, Correction] = {}
         self._results: dict[int, PastedResult] = {}
         self._facts: list[LabelFact] = []
+        self._decided: dict[str, DraftDecision] = {}
         self._done: set[tuple[int, str]] = set()
         self._on = True
 
@@ -80,6 +82,14 @@ class IssueStore(Store):
     def corrections(self, issue: IssueRef) -> list[Correction]:
         """Those given in comments of the issue, oldest first."""
         return list(self._corrections.values())
+
+    def save_draft_decision(self, decision: DraftDecision) -> None:
+        """Keep it."""
+        self._decided[decision.input_hash] = decision
+
+    def draft_decision(self, issue: IssueRef, input_hash: str) -> DraftDecision | None:
+        """This run's."""
+        return self._decided.get(input_hash)
 
     def save_result(self, issue: IssueRef, result: PastedResult, at: datetime) -> None:
         """Keep it; one of the same comment is replaced."""
