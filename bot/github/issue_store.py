@@ -46,6 +46,7 @@ class IssueStore(Store):
         self._results: dict[int, PastedResult] = {}
         self._facts: list[LabelFact] = []
         self._requests: dict[str, Request] = {}
+        self._decided: dict[str, DraftDecision] = {}
         self._done: set[tuple[int, str]] = set()
         self._on = True
 
@@ -60,10 +61,6 @@ class IssueStore(Store):
     def triage_count(self, issue: IssueRef) -> int:
         """This run's alone."""
         return int(self.triage is not None)
-
-    def draft_decision(self, issue: IssueRef, input_hash: str) -> DraftDecision | None:
-        """None: there is no page to decide on."""
-        return None
 
     def save_request(self, issue: IssueRef, request: Request) -> None:
         """Keep it for this run."""
@@ -110,6 +107,14 @@ class IssueStore(Store):
     def corrections(self, issue: IssueRef) -> list[Correction]:
         """Those given in comments of the issue, oldest first."""
         return list(self._corrections.values())
+
+    def save_draft_decision(self, decision: DraftDecision) -> None:
+        """Keep it."""
+        self._decided[decision.input_hash] = decision
+
+    def draft_decision(self, issue: IssueRef, input_hash: str) -> DraftDecision | None:
+        """This run's."""
+        return self._decided.get(input_hash)
 
     def save_result(self, issue: IssueRef, result: PastedResult, at: datetime) -> None:
         """Keep it; one of the same comment is replaced."""
