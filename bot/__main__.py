@@ -24,10 +24,6 @@ def main() -> None:
         app()
     except UserError as error:
         _end(str(error), 2)
-    except BrokenPipeError:
-        # Python would complain once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        raise SystemExit(141) from None
     except KeyboardInterrupt:
         raise SystemExit(130) from None
     except OSError as error:

@@ -6,6 +6,7 @@ Reports are data: what a tool answers quotes them as every other surface does, r
 from __future__ import annotations
 
 import threading
+from importlib.metadata import version
 from typing import Annotated
 
 from mcp.server.mcpserver import MCPServer
@@ -21,7 +22,6 @@ from bot.settings import load_settings
 from knowledge.engine import Knowledge, load_knowledge
 from knowledge.engine import triage as triage_report
 from knowledge.errors import InputError
-from knowledge.readback import whole_script
 from knowledge.triage import Triage
 
 READ_ONLY = ToolAnnotations(
@@ -66,7 +66,9 @@ class Engine:
 
 def make_server(engine: Engine) -> MCPServer[None]:
     """The server with its tools."""
-    server: MCPServer[None] = MCPServer("distriage", instructions=INSTRUCTIONS, log_level="WARNING")
+    server: MCPServer[None] = MCPServer(
+        "distriage", version=version("distriage"), instructions=INSTRUCTIONS, log_level="WARNING"
+    )
 
     @server.tool(annotations=READ_ONLY, structured_output=False)
     def triage(report: ReportText) -> str:
@@ -98,7 +100,7 @@ def make_server(engine: Engine) -> MCPServer[None]:
 
         A person runs it where the job fails. Append its output to the report and call triage again.
         """
-        return whole_script(engine.triage(report)) or "No probe would add anything to this report."
+        return engine.triage(report).script or "No probe would add anything to this report."
 
     return server
 

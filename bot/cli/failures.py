@@ -26,7 +26,7 @@ def register(app: typer.Typer) -> None:
 def _ids(typed: str) -> list[str]:
     from knowledge.findings.failure import load_catalogue
 
-    return [id for id in load_catalogue() if id.startswith(typed.casefold())]
+    return [id for id in load_catalogue() if id.startswith(typed)]
 
 
 @failures_app.command("list", epilog=examples("bot failures list", "bot failures list nccl"))

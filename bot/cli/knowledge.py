@@ -27,7 +27,7 @@ def _ids(typed: str) -> list[str]:
     from knowledge.triage import AXES
 
     every = dict.fromkeys(entry.id for axis in AXES for entry in load_taxonomy().on_axis(axis))
-    return [id for id in every if id.casefold().startswith(typed.casefold())]
+    return [id for id in every if id.startswith(typed)]
 
 
 def taxonomy(

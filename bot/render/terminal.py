@@ -26,12 +26,15 @@ from bot.render.wording import (
     with_cases,
 )
 from knowledge.taxonomy import Taxonomy
+from knowledge.text.quote import shorten
 from knowledge.triage import Finding, QuotedLine, Triage
 
 _ROLE = {"root": ("root", "bold red"), "consequence": ("follows", "yellow"), "context": ("context", "cyan")}
 BRIEF_LINES = 3
 BRIEF_FIXES = 2
 BRIEF_QUOTES = 2
+QUOTE_CHARS = 170
+"""Of a quoted line: two lines at 100 columns."""
 SCREEN = 45
 """Lines of the default output at 100 columns, its closing hints included."""
 
@@ -55,7 +58,7 @@ def print_triage(
         console.print(part)
     last = _section("Next", _next(triage, source, long=long))
     # From the one that is missed least: what does not fit on the screen is left to --long.
-    droppable = (NARROW_DOWN, TRIED, "Second reader", "Evidence")
+    droppable = (NARROW_DOWN, TRIED, "Second reader", "Evidence", DIAGNOSTICS)
     parts = [
         (DIAGNOSTICS, _measured(triage)),
         ("Evidence", _evidence(triage, source.place, long=long)),
@@ -143,10 +146,13 @@ def _answer(triage: Triage, source: Source) -> list[RenderableType]:
 def _findings(triage: Triage, source: Source, *, long: bool) -> list[RenderableType]:
     if not triage.findings:
         return [Text(NO_FINDING, style="dim")] if triage.type.answer == ["fault"] else []
+    if written(triage) and not long:
+        # The answer says what they mean.
+        return [*map(_title, triage.findings), Text("")]
     first, *others = triage.findings
     do = [] if written(triage) else _do(triage, source)
     found: list[RenderableType] = [_title(first), *(Padding(part, (0, 0, 0, 2)) for part in do)]
-    quotes = [_quote(line, source.place) for line in first.lines[: None if long else BRIEF_QUOTES]]
+    quotes = [_quote(line, source.place, long=long) for line in first.lines[: None if long else BRIEF_QUOTES]]
     body: list[RenderableType] = [*quotes, Text(_plain(first.answer))]
     body += _whole(first) if long else []
     body.append(Text(f"more: bot failures show {first.id}", style="dim"))
@@ -185,10 +191,11 @@ def _plain(text: str) -> str:
     return text.replace("**", "")
 
 
-def _quote(line: QuotedLine, place: Place) -> Text:
+def _quote(line: QuotedLine, place: Place, *, long: bool) -> Text:
     where = "title" if line.in_title else place(line.line)
     rank = "" if line.rank is None else f" rank {line.rank}"
-    return Text.assemble((f"{where}{rank}  ", "dim"), line.text)
+    text = line.text if long else shorten(line.text, QUOTE_CHARS)
+    return Text.assemble((f"{where}{rank}  ", "dim"), text)
 
 
 def _axes(triage: Triage, taxonomy: Taxonomy) -> RenderableType:
@@ -216,7 +223,7 @@ def _evidence(triage: Triage, place: Place, *, long: bool) -> RenderableType | N
     lines = Table.grid(padding=(0, 1))
     for quote in quotes if long else quotes[:BRIEF_LINES]:
         word, style = _ROLE[quote.role]
-        lines.add_row(Text(word, style=style), _quote(quote, place))
+        lines.add_row(Text(word, style=style), _quote(quote, place, long=long))
     if quotes:
         parts.append(lines)
     if long:
