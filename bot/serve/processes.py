@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import importlib
+import os
 import signal
 import socket
 import sys
@@ -108,8 +109,10 @@ def _bound(config: uvicorn.Config, metrics_port: int | None) -> list[socket.sock
         try:
             sockets.append(socket.create_server((config.host, port), family=family, backlog=config.backlog))
         except OSError as error:
+            # strerror of this exception repeats the address.
+            why = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
             raise SettingsError(
-                f"{config.host}:{port} cannot be listened on: {error.strerror or error}.",
+                f"{config.host}:{port} cannot be listened on: {why}.",
                 "Use another --port (or DISTRIAGE_METRICS_PORT), or stop what uses it.",
             ) from None
     return sockets

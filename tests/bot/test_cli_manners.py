@@ -215,6 +215,19 @@ def test_brief_and_default_keep_their_length() -> None:
         assert run("triage", "--brief", *wrong, str(EXAMPLE)).returncode == 2
 
 
+def test_the_readme_shows_what_the_demo_prints() -> None:
+    readme = (
+        (ROOT / "README.md").read_text("utf-8").split("<!-- example: make demo -->\n```\n")[1].split("```")[0]
+    )
+    printed = run("triage", "examples/hang.md").stdout.decode()
+    # How sure an answer is changes with every training; the text does not.
+    same = [
+        [re.sub(r"\w+ \(\d+%\)", "sure", line.rstrip()) for line in text.splitlines()]
+        for text in (readme, printed)
+    ]
+    assert same[0] == same[1]
+
+
 def test_a_folder_is_one_report_with_ranks_from_its_file_names(tmp_path: Path) -> None:
     (tmp_path / "rank0.log").write_text("step 1\n[Rank 0] Watchdog caught collective operation timeout\n")
     (tmp_path / "rank1.log").write_text("step 1\nKeyError: 'labels'\n")
