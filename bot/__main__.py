@@ -18,9 +18,9 @@ _ROOMS = ("bot", "eval", "llm", "knowledge", "embeddings")
 
 def main() -> None:
     """Run the command line."""
-    from bot.cli.app import app
-
     try:
+        from bot.cli.app import app
+
         app()
     except UserError as error:
         _end(str(error), 2)

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bot.render.answer import support, written
-from bot.render.decision import NOW, Place, Source, brief, decision, first_sentence
+from bot.render.decision import NOW, THEN, Place, Source, brief, decision, first_sentence
 from bot.render.wording import (
     ANSWER,
     DIAGNOSTICS,
@@ -78,8 +78,8 @@ def print_triage(
         console.print(part)
 
 
-BRIEF_ROWS = {"found": 2, "why": 3, NOW: 4}
-"""Lines that a part of the shortest form gets, 2 where nothing else is said; with the report's name 12 in all."""
+BRIEF = 12
+"""Lines of the shortest form."""
 
 
 def print_brief(triage: Triage, taxonomy: Taxonomy, console: Console, source: Source | None = None) -> None:
@@ -87,19 +87,29 @@ def print_brief(triage: Triage, taxonomy: Taxonomy, console: Console, source: So
     source = source or Source()
     rows = brief(triage, taxonomy, source)
     label = max(len(name) for name, _ in rows) + 2
+    wrapped = [(name, list(Text(text).wrap(console, max(20, console.width - label)))) for name, text in rows]
     console.print(Text(triage.id, style="dim"), no_wrap=True, overflow="ellipsis", crop=True)
-    for name, text in rows:
-        lines = Text(text).wrap(console, max(20, console.width - label))
-        kept = list(lines)[: BRIEF_ROWS.get(name, 2)]
-        if len(kept) < len(lines):
-            kept[-1] = Text(kept[-1].plain.rstrip()[: max(1, console.width - label - 2)] + " …")
-        for number, line in enumerate(kept):
-            opening_word = Text(
-                f"{'' if number else name:<{label}}", style="bold green" if name == NOW else "cyan"
-            )
-            console.print(Text.assemble(opening_word, line), no_wrap=True, overflow="ellipsis")
+    for name, lines in _fitting(wrapped, BRIEF - 2):
+        for number, line in enumerate(lines):
+            said = Text(f"{'' if number else name:<{label}}", style="bold green" if name == NOW else "cyan")
+            console.print(Text.assemble(said, line), no_wrap=True, overflow="ellipsis")
     last = f"bot failures show {triage.findings[0].id}" if triage.findings else source.command
     console.print(Text(f"{'more':<{label}}{last}", style="dim"), no_wrap=True, overflow="ellipsis", crop=True)
+
+
+def _fitting(rows: list[tuple[str, list[Text]]], room: int) -> list[tuple[str, list[Text]]]:
+    """The rows within so many lines: what to do now comes first, a second step whole or not at all."""
+    kept: dict[str, list[Text]] = {}
+    for name, most in (("found", 2), (NOW, 6), ("why", 3), (THEN, room)):
+        lines = dict(rows).get(name, [])
+        allowed = min(most, room)
+        if len(lines) > allowed and name == THEN:
+            continue
+        if len(lines) > allowed and allowed:
+            lines = [*lines[: allowed - 1], Text(lines[allowed - 1].plain.rstrip()[:-2] + " …")]
+        kept[name] = lines[:allowed]
+        room -= len(kept[name])
+    return [(name, kept[name]) for name, _ in rows if kept.get(name)]
 
 
 def _section(title: str, part: RenderableType | None) -> RenderableType | None:

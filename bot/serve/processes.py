@@ -75,20 +75,25 @@ async def _serve(settings: Settings, url: str, host: str, port: int, factory: st
         # What is loaded by now stays; looking through it again and again would hold up webhooks.
         gc.collect()
         gc.freeze()
-        log.info(
-            "serving",
-            host=host,
-            port=port,
-            worker=worker is not None,
-            page=f"{settings.public_url.rstrip('/')}/",
-            mode="shadow" if settings.missing_github_app else "live",
-            missing=settings.missing_github,
-        )
-        for name in unknown_variables():
-            log.warning("this variable is not a setting and has no effect", variable=name)
         if sys.stderr.isatty():
             print(banner(settings, host, port, worker is not None), file=sys.stderr)
+        else:
+            _log_start(settings, host, port, worker is not None)
         await uvicorn.Server(config).serve(sockets)
+
+
+def _log_start(settings: Settings, host: str, port: int, worker: bool) -> None:
+    log.info(
+        "serving",
+        host=host,
+        port=port,
+        worker=worker,
+        page=f"{settings.public_url.rstrip('/')}/",
+        mode="shadow" if settings.missing_github_app else "live",
+        missing=settings.missing_github,
+    )
+    for name in unknown_variables():
+        log.warning("this variable is not a setting and has no effect", variable=name)
 
 
 def by_port(port: int, there: ASGIApp, elsewhere: ASGIApp) -> ASGIApp:

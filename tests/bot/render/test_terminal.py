@@ -115,6 +115,14 @@ def test_brief_says_finding_why_and_what_to_do() -> None:
     assert places == sorted(places)
 
 
+def test_in_brief_a_second_step_is_whole_or_not_there() -> None:
+    command = "`python -c 'import torch; " + "print(torch.distributed.is_available()); " * 20 + "'`"
+    text = " ".join(printed_brief(a_triage(findings=[a_finding(check=[command])])).split())
+    assert "do this now Set `NCCL_SOCKET_IFNAME`." in text
+    assert "then" not in text
+    assert "is_available" not in text
+
+
 def test_a_possible_failure_is_checked_before_anything_is_changed() -> None:
     text = words(a_triage(findings=[a_finding(sure=False, p=0.4)]))
     assert "do this now `NCCL_DEBUG=INFO torchrun train.py`" in text
