@@ -50,7 +50,7 @@ def print_triage(
     """Print a triage; text of the report is never read as markup."""
     source = source or Source()
     console.rule(Text(triage.id, style="dim"), align="left", style="dim")
-    head: list[RenderableType] = [*_answer(triage, source), *_findings(triage, source, long=long)]
+    head: list[RenderableType] = [*_answer(triage, source, long=long), *_findings(triage, source, long=long)]
     head.append(Text(classified(triage, taxonomy), style="" if triage.findings else "bold"))
     if not triage.findings and written(triage) is None:
         head += _do(triage, source)
@@ -133,12 +133,14 @@ def _do(triage: Triage, source: Source) -> list[RenderableType]:
     return [table] if table.row_count else []
 
 
-def _answer(triage: Triage, source: Source) -> list[RenderableType]:
+def _answer(triage: Triage, source: Source, *, long: bool) -> list[RenderableType]:
     answer = written(triage)
     if answer is None:
         return []
     body: list[RenderableType] = []
-    for sentence in answer.sentences:
+    # In one screen the decision comes first, and is not said again.
+    said = set() if long else {text for _, text in decision(triage, source)}
+    for sentence in (one for one in answer.sentences if one.text not in said):
         rests = support(sentence)
         told = sentence.text.replace("`", "")
         body.append(
@@ -150,7 +152,8 @@ def _answer(triage: Triage, source: Source) -> list[RenderableType]:
         )
         body.append(Padding(Text(snippet.text, style="bold"), (0, 0, 0, 9)))
     title = Text(f"{ANSWER} {answer.model}", style="bold green")
-    return [title, *_do(triage, source), Padding(Group(*body), (0, 0, 0, 2)), Text("")]
+    do = [] if long else _do(triage, source)
+    return [title, *do, Padding(Group(*body), (0, 0, 0, 2)), Text("")]
 
 
 def _findings(triage: Triage, source: Source, *, long: bool) -> list[RenderableType]:

@@ -7,7 +7,16 @@ from typing import Any
 import pytest
 
 from bot.render.decision import Source
-from knowledge.triage import Advice, MissingItem, QuotedLine, SecondReading, SignatureMatch, Triage
+from knowledge.triage import (
+    Advice,
+    AnswerSentence,
+    MissingItem,
+    QuotedLine,
+    SecondReading,
+    SignatureMatch,
+    Triage,
+    WrittenAnswer,
+)
 from tests.bot.fake_core import a_finding, a_triage, axis
 from tests.bot.terminal import printed, printed_brief
 
@@ -141,6 +150,27 @@ def test_without_any_advice_the_script_is_the_next_step() -> None:
     text = words(triage, source=Source("bot triage r.md"))
     assert "do this now bot triage r.md --out-script diagnose.sh" in text
     assert text.count("--out-script") == 1
+
+
+def test_of_a_written_answer_the_steps_come_first_and_are_said_once() -> None:
+    def sentence(role: Any, text: str) -> AnswerSentence:
+        return AnswerSentence(text=text, role=role, confidence=0.9, lines=[2])
+
+    answer = WrittenAnswer(
+        sentences=[
+            sentence("what", "Rank 3 stopped first."),
+            sentence("fix", "Set the interface."),
+            sentence("check", "Run the check."),
+        ],
+        verified=True,
+        model="some/model",
+    )
+    text = words(a_triage(answer=answer))
+    told = ("do this now Run the check.", "then Set the interface.", "what Rank 3 stopped first. line 2")
+    places = [text.index(part) for part in told]
+    assert places == sorted(places)
+    assert text.count("Set the interface.") == 1
+    assert "fix Set the interface. line 2" in words(a_triage(answer=answer), long=True)
 
 
 def test_a_question_and_a_foreign_report_get_no_orders() -> None:
