@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, Self
@@ -18,6 +19,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from knowledge.errors import SettingsError
 
 PREFIX = "DISTRIAGE_"
+SHORTEST_TOKEN = 20
 
 
 class Settings(BaseSettings):
@@ -56,6 +58,12 @@ class Settings(BaseSettings):
     public_url: str = Field(
         default="http://127.0.0.1:8000",
         description="public URL of the service; used in admin links",
+    )
+    metrics_port: int | None = Field(
+        default=None,
+        ge=1,
+        le=65_535,
+        description="port on which `bot serve` answers /metrics, and nothing else; unset = on its main port",
     )
     worker_concurrency: int = Field(
         default=4, ge=1, le=64, description="jobs that one worker runs concurrently"
@@ -129,6 +137,15 @@ class Settings(BaseSettings):
         description="root of Slack's Web API, ending in /api/; for GovSlack https://slack-gov.com/api/",
     )
 
+    api_token: SecretStr | None = Field(
+        default=None,
+        description="token for POST /api/triage, 20+ characters (comma-separated list while rotating, or one "
+        "for each client); unset = the API is off",
+    )
+    api_rate_limit: int = Field(
+        default=60, ge=1, le=10_000, description="calls of the API allowed per token and minute"
+    )
+
     llm_base_url: str | None = Field(
         default=None, description="OpenAI-compatible endpoint, e.g. http://127.0.0.1:11434/v1; unset = no LLM"
     )
@@ -184,6 +201,11 @@ class Settings(BaseSettings):
                 "DISTRIAGE_GITHUB_PRIVATE_KEY and DISTRIAGE_GITHUB_PRIVATE_KEY_FILE are both set. "
                 "Unset one of them."
             )
+        if any(len(token) < SHORTEST_TOKEN for token in self.api_tokens):
+            raise ValueError(
+                f"DISTRIAGE_API_TOKEN is shorter than {SHORTEST_TOKEN} characters. "
+                "Make one with: openssl rand -hex 32"
+            )
         if bool(self.llm_base_url) != bool(self.llm_model):
             raise ValueError(
                 "only one of DISTRIAGE_LLM_BASE_URL and DISTRIAGE_LLM_MODEL is set. "
@@ -215,10 +237,12 @@ class Settings(BaseSettings):
     @cached_property
     def webhook_secrets(self) -> tuple[bytes, ...]:
         """The GitHub webhook secrets, in order, without blanks; empty = none configured."""
-        if self.github_webhook_secret is None:
-            return ()
-        parts = (part.strip() for part in self.github_webhook_secret.get_secret_value().split(","))
-        return tuple(part.encode() for part in parts if part)
+        return _listed(self.github_webhook_secret)
+
+    @cached_property
+    def api_tokens(self) -> tuple[bytes, ...]:
+        """The tokens of the API; empty = the API is off."""
+        return _listed(self.api_token)
 
     def read_private_key(self) -> str | None:
         """The GitHub App's private key as PEM text, from the variable or its file; None when not configured.
@@ -261,6 +285,12 @@ class Settings(BaseSettings):
         return webhook + self.missing_github_app
 
 
+def _listed(secret: SecretStr | None) -> tuple[bytes, ...]:
+    """The parts of a comma-separated secret, without blanks."""
+    parts = (part.strip() for part in secret.get_secret_value().split(",")) if secret else ()
+    return tuple(part.encode() for part in parts if part)
+
+
 def _is_private_key(text: str) -> bool:
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
@@ -274,10 +304,24 @@ def _is_private_key(text: str) -> bool:
 
 def unknown_variables() -> list[str]:
     """Names of set variables that begin like ours and are none: a misspelt setting has no effect."""
-    known = {PREFIX + name.upper() for name in Settings.model_fields}
+    known = set(_variables())
     return sorted(
         name for name in os.environ if name.upper().startswith(PREFIX) and name.upper() not in known
     )
+
+
+def unknown_settings() -> list[str]:
+    """A sentence for each of `unknown_variables`, with the setting that was probably meant."""
+    said = []
+    for name in unknown_variables():
+        near = get_close_matches(name.upper(), _variables(), 1, 0.8)
+        meant = f"; did you mean {near[0]}?" if near else ""
+        said.append(f"{name} is not a setting and has no effect{meant}")
+    return said
+
+
+def _variables() -> list[str]:
+    return [PREFIX + name.upper() for name in Settings.model_fields]
 
 
 def load_settings() -> Settings:

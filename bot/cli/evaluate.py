@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from bot.cli.examples import examples
 from knowledge.errors import UserError
 
 if TYPE_CHECKING:
@@ -27,7 +28,13 @@ def register(app: typer.Typer) -> None:
     """Add the command and its subcommand to the application."""
     from bot.cli import duplicates, fetch_study1
 
-    group = typer.Typer(invoke_without_command=True, help=eval_command.__doc__)
+    epilog = examples(
+        "bot eval --report out/",
+        "bot eval --data labelled.jsonl",
+        "bot eval --gate baseline.json",
+        "bot eval --compare old.json new.json",
+    )
+    group = typer.Typer(invoke_without_command=True, help=eval_command.__doc__, epilog=epilog)
     group.callback()(eval_command)
     fetch_study1.register(group)
     duplicates.register(group)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
@@ -142,6 +145,25 @@ class RepoConfig(_Part):
         return self.mode in {"label", "both"}
 
 
+SCHEMA_ID = "https://json.schemastore.org/distriage.json"
+"""Where SchemaStore serves the schemas that it hosts; editors find the file by its name."""
+
+
+def schema_text() -> str:
+    """The schema as it is published: draft 7, as SchemaStore asks, with its address."""
+    schema = RepoConfig.model_json_schema(ref_template="#/definitions/{model}")
+    definitions = schema.pop("$defs")
+    published = {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "$id": SCHEMA_ID,
+        **schema,
+        "title": "distriage configuration",
+        "description": f"Configuration of distriage for one repository: {CONFIG_PATH}",
+        "definitions": definitions,
+    }
+    return json.dumps(published, indent=2) + "\n"
+
+
 class _PlainLoader(yaml.SafeLoader):
     """No aliases: a few of them can stand for gigabytes."""
 
@@ -210,3 +232,6 @@ _PARTS: dict[str, type[BaseModel]] = {
     "noise": NoiseBudget,
 }
 _KEYS = {part: tuple(model.model_fields) for part, model in _PARTS.items()}
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(schema_text(), "utf-8")

@@ -150,6 +150,8 @@ class _Child:
             [sys.executable, "-m", "bot.runtime.triage_pool", self._factory],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            # Ctrl-C is for the parent, which ends this one.
+            process_group=0,
             env=environment(self._also),
         )
         self._loader = threading.Thread(target=self._load, args=[self._process], daemon=True)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
 import structlog
-from fastapi import APIRouter
+from fastapi import APIRouter, FastAPI
 
+from bot.api.rate_limit import RateLimit
+from bot.api.routes import Api, api_app
 from bot.db.deliveries import StoredDelivery
 from bot.github import sweep
 from bot.github.app import App
@@ -202,6 +205,19 @@ def with_slack(service: Service, work: Work, source: CanTriage) -> Work:
         return work
     handler = slack_handler(slack_ports(service, NamedCore(source, load_taxonomy())))
     return replace(work, handlers={**work.handlers, "slack": handler})
+
+
+def api_surface(service: Service) -> tuple[FastAPI, Callable[[], None]] | None:
+    """The API with triage processes of its own, and what ends them; None without a token."""
+    settings = service.settings
+    if not settings.api_tokens:
+        return None
+    pool = TriagePool(ENGINE, settings.triage_processes)
+    limit = RateLimit(settings.api_rate_limit)
+    api = Api(
+        settings.api_tokens, pool, load_taxonomy(), service.metrics, limit, workers=settings.triage_processes
+    )
+    return api_app(api), pool.close
 
 
 def surfaces(service: Service) -> list[APIRouter]:
