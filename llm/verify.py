@@ -15,6 +15,7 @@ import re2
 
 from knowledge.redaction import redact
 from knowledge.text.hazards import has_unseen
+from llm.api_names import public_name, public_option, public_variable
 from llm.draft import CORE, Draft, Material, Sentence, Snippet
 from llm.snippets import (
     code_fault,
@@ -34,6 +35,8 @@ SENTENCE_CHARS = 420
 QUESTIONS = 2
 SNIPPETS = 2
 LEAST_CONFIDENCE = 0.5
+_PART = 8
+"""Letters from which on a name is known as a part of a longer word, such as a function in a mangled symbol."""
 _COPIED = 12
 """Words in a row that a sentence may have in common with one line of the report."""
 
@@ -151,6 +154,13 @@ class Known:
     def has(self, name: str) -> bool:
         """Whether a name occurs in what was shown, as a whole word or between the underscores of a longer one."""
         return bool(re2.search(rf"(?i)(?:^|[^A-Za-z0-9]){re2.escape(name)}(?:$|[^A-Za-z0-9])", self.all))
+
+    def has_part(self, name: str) -> bool:
+        """Whether a name occurs within a longer word of what was shown, and begins and ends where a word may."""
+        before = "[^A-Z]" if name[0].isupper() else "[^A-Za-z]"
+        return name in self.all and bool(
+            re2.search(rf"(?:^|{before}){re2.escape(name)}(?:$|[^a-z])", self.all)
+        )
 
 
 def held(draft: Draft, material: Material) -> Held:
@@ -350,7 +360,7 @@ def _facts(text: str, known: Known) -> str | None:
         rest = rest.replace(path, " ")
     for match in _OPTION.finditer(rest):
         option = str(match.group(1))
-        if not (option.lower() in known.lower or documented(option)):
+        if not (option.lower() in known.lower or documented(option) or public_option(option)):
             return "option"
     for match in _VARIABLE.finditer(rest):
         name = str(match.group(0))
@@ -359,6 +369,7 @@ def _facts(text: str, known: Known) -> str | None:
             or name in words("settings", "names")
             or name in words("names", "capitals")
             or documented(name)
+            or public_variable(name)
         ):
             return "variable"
     for match in _ERROR.finditer(rest):
@@ -403,7 +414,12 @@ def _names(text: str, known: Known) -> str | None:
             continue
         if len(last) >= 6 and (known.has(last) or documented(last)):
             continue
-        if name.endswith("s") and (known.has(name[:-1]) or name[:-1] in words("names", "products")):
+        if public_name(name, known.has) or (len(last) >= _PART and known.has_part(last)):
+            continue
+        singular = name.removesuffix("s")
+        if singular != name and (
+            known.has(singular) or singular in words("names", "products") or public_name(singular, known.has)
+        ):
             continue
         return "name"
     for match in _CAPITALS.finditer(text):

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from llm.api_names import FILE
 from llm.draft import Draft, Material, Sentence, Snippet
-from llm.snippets import code_fault, command_fault
+from llm.snippets import code_fault, command_fault, unsafe
 from llm.verify import WORDS, Known, held, sentence_fault, without
 from llm.writer import as_answer
 
@@ -229,3 +230,62 @@ def test_what_leaves_is_a_part_of_what_was_drafted_and_holds_nothing_live(
     # The name of a library that the report holds is no address.
     told = told.replace("evil.so", "")
     assert not any(sign in told for sign in ("://", "@octocat", "evil.", "curl", "sudo", "![", "]("))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Pass `early_stop_callback` to the trainer.",
+        "Divide by `local_size` instead.",
+        "Call `tf.pad` with `constant_values` first.",
+        "Move it from `on_validation_end` into the step.",
+        "A `row_sparse` weight needs `mod.prepare` before each batch.",
+        "Collect the predictions with `gather_for_metrics`.",
+        "Pass `--tensor-model-parallel-size` to every rank.",
+        "Set `NCCL_IB_TIMEOUT` on each node.",
+        "Wrap it in `torch.distributed.fsdp.FullyShardedDataParallel`.",
+        "Look at both arguments of `DataLoader.persistent_workers`.",
+    ],
+)
+def test_a_documented_name_passes_though_nobody_showed_it(text: str) -> None:
+    assert sentence_fault(Sentence(text, "fix", lines=(5,)), Known(MATERIAL)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("Pass `early_stop_callbak` to the trainer.", "name"),
+        ("Call `tf.padd` first.", "name"),
+        ("Call `horovod.no_such_pad` first.", "name"),
+        ("Call `hvd.experimental_distribute_dataset` first.", "name"),
+        ("Call `torch.distributed.fix_hang` on each rank.", "name"),
+        ("Set `NCCL_MAGIC` on each node.", "variable"),
+        ("Pass `--tensor-model-parallel-sise` to every rank.", "option"),
+        ("Set `NCCL_IB_TIMEOUT=22` on each node.", "number"),
+        ("Load it with `trust_remote_code`.", "command"),
+    ],
+)
+def test_an_invented_name_is_voided_and_a_documented_one_vouches_for_nothing_else(
+    text: str, rule: str
+) -> None:
+    assert sentence_fault(Sentence(text, "fix", lines=(5,)), Known(MATERIAL)) == rule
+
+
+def test_a_function_within_a_mangled_symbol_was_shown() -> None:
+    shown = poisoned("frame #4: _ZN4c10d16RingBuilderFancy12stitchEdgesUpEv + 0x5")
+    for name, rule in (
+        ("RingBuilderFancy", None),
+        ("stitchEdgesUp", None),
+        ("RingBuilderFan", "name"),
+        ("titchEdgesUp", "name"),
+    ):
+        text = f"The process is in `{name}` there."
+        assert sentence_fault(Sentence(text, "why", lines=(7,)), Known(shown)) == rule, name
+
+
+def test_no_listed_name_weakens_a_machine() -> None:
+    text = FILE.read_text("utf-8")
+    assert len(text) < 150_000
+    names = {name for line in text.splitlines() if not line.startswith("#") for name in line.split()[2:]}
+    assert len(names) > 5_000
+    assert [name for name in sorted(names) if unsafe(name) or "weights_only" in name.lower()] == []
