@@ -1,4 +1,4 @@
-"""`bot backfill --from`, `bot triage --repository`, `bot replay`: over the embedded database and the real engine."""
+"""`bot backfill`, `bot triage --repository`, `bot replay`: over a real database and the real engine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
+from bot.cli.history_run import fill_from_github
+from bot.db.connect import sync_pool
+from bot.history.records import Progress
+from bot.history.store import PostgresHistory
+from bot.settings import Settings
+from knowledge.errors import UserError
+from tests.bot.fake_github import APP_ID, FakeGitHub, serve
+from tests.bot.history.fake_past import NAME, FakePast, closed, node, pull
+from tests.bot.history.test_github_past import CLOSED
 from tests.conftest import CACHE
 from tests.knowledge.history.tiny import AGAIN, OTHERS
 
@@ -86,3 +96,36 @@ def test_from_an_export_to_what_a_triage_says(data_dir: Path, tmp_path: Path) ->
         refused = bot(data_dir, "backfill", *args)
         assert refused.returncode == 2, args
     assert "DISTRIAGE_GITHUB_APP_ID" in refused.stderr
+
+
+def test_from_github_through_the_app_with_releases_and_without_a_write(database: str) -> None:
+    state = FakeGitHub()
+    state.repo(NAME)
+    past = FakePast(
+        [node(n, post.title, post.body) for n, post in enumerate(OTHERS, 1)], releases=[("v1.1", 5)]
+    )
+    past.issues[1] |= {**CLOSED, "timelineItems": {"nodes": [closed(pull(77))]}}
+    past.holds = {"v1.1": {"a" * 40}}
+    state.graphql = past
+    ticks: list[Progress] = []
+    with serve(state) as url:
+        settings = Settings(
+            data_dir=CACHE.parent,
+            database_url=SecretStr(database),
+            github_app_id=APP_ID,
+            github_private_key=SecretStr(state.private_key),
+            github_api_url=url,
+        )
+        assert fill_from_github(settings, NAME, None, 0, ticks.append, again=False) == 5
+        assert fill_from_github(settings, NAME, None, 0, ticks.append, again=True) == 5
+        with pytest.raises(UserError, match="not installed on acme/none"):
+            fill_from_github(settings, "acme/none", None, 0, ticks.append, again=False)
+    with sync_pool(database, 1) as pool:
+        store = PostgresHistory(pool)
+        repo = store.find(NAME, state.repo(NAME).id)
+        assert repo is not None
+        outcome = store.issues(repo.key, ["2"])["2"].outcome
+        assert (outcome.closed_by, outcome.released) == ("#77", "v1.1")
+        assert store.forget(installation_id=1) == 1
+    assert ticks[-1].read == 5
+    assert state.writes() == []
