@@ -74,6 +74,19 @@ class Settings(BaseSettings):
         description="seconds to wait after an edit, so that a burst of edits is one triage",
     )
 
+    comment_delay: float = Field(
+        default=120.0,
+        ge=0,
+        le=3600,
+        description="seconds to wait after a comment that adds to a report, so that several are one triage",
+    )
+    keep_days: int | None = Field(
+        default=None,
+        ge=7,
+        description="days after which triages, results, requests and resolutions of GitHub issues are deleted; "
+        "unset = never",
+    )
+
     github_webhook_secret: SecretStr | None = Field(
         default=None,
         description="webhook secret of the GitHub App (comma-separated list while rotating); unset = "

@@ -60,12 +60,15 @@ def backfill(
 
 def replay(
     repository: Annotated[str, typer.Argument(help="A repository whose history is kept, as OWNER/REPO.")],
+    fit: Annotated[
+        bool, typer.Option("--fit", help="Use the threshold fitted to its own marks from now on.")
+    ] = False,
 ) -> None:
     """Show what would have been shown of its history, forward in time, and what people marked later."""
     from bot.cli.history_run import replay_history
     from bot.settings import load_settings
 
-    typer.echo(replay_history(load_settings(), repository), nl=False)
+    typer.echo(replay_history(load_settings(), repository, fit=fit), nl=False)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from bot.ports import Recorder
 from bot.runtime.core import EngineCore, KnownEngine
 from bot.serve.compose import make_app
 from bot.settings import Settings
+from eval.replay import own_threshold
 from knowledge.engine import Knowledge
 from knowledge.errors import SettingsError, UserError
 from knowledge.history.record import Post, aware
@@ -79,12 +80,16 @@ def fill_from_github(
         return kept
 
 
-def replay_history(settings: Settings, repository: str) -> str:
-    """The replay as Markdown. Raises UserError when nothing is kept of the repository."""
+def replay_history(settings: Settings, repository: str, *, fit: bool) -> str:
+    """The replay as Markdown; `fit` keeps its own threshold. Raises UserError for a repository without a history."""
     with opened(settings) as pool:
         store = PostgresHistory(pool)
         repo = _known(store, repository)
-        return told(repo, replayed(store, repo))
+        found = replayed(store, repo)
+        if fit:
+            store.save_threshold(repo.key, own_threshold(found))
+            repo = _known(store, repository)
+        return told(repo, found)
 
 
 def _known(store: HistoryStore, repository: str) -> RepoHistory:

@@ -17,12 +17,15 @@ from bot.github.records import (
     ConfigCache,
     Correction,
     Dismissal,
+    DraftDecision,
     InstallationNote,
     IssueRef,
     LabelFact,
     Noise,
     PastedResult,
     RepoRef,
+    Request,
+    Resolution,
     TriageRecord,
 )
 from bot.ports import Clock, Core
@@ -42,6 +45,8 @@ class IssueStore(Store):
         self._corrections: dict[int, Correction] = {}
         self._results: dict[int, PastedResult] = {}
         self._facts: list[LabelFact] = []
+        self._requests: dict[str, Request] = {}
+        self._decided: dict[str, DraftDecision] = {}
         self._done: set[tuple[int, str]] = set()
         self._on = True
 
@@ -52,6 +57,28 @@ class IssueStore(Store):
     def last_triage(self, issue: IssueRef) -> TriageRecord | None:
         """This run's."""
         return self.triage
+
+    def triage_count(self, issue: IssueRef) -> int:
+        """This run's alone."""
+        return int(self.triage is not None)
+
+    def save_request(self, issue: IssueRef, request: Request) -> None:
+        """Keep it for this run."""
+        self._requests[request.item] = request
+
+    def requests(self, issue: IssueRef) -> list[Request]:
+        """This run's."""
+        return list(self._requests.values())
+
+    def save_resolution(self, issue: IssueRef, resolution: Resolution) -> None:
+        """Dropped: nothing would read it."""
+
+    def resolution(self, issue: IssueRef) -> Resolution | None:
+        """None is kept."""
+        return None
+
+    def forget_resolution(self, issue: IssueRef) -> None:
+        """None is kept."""
 
     def comment_note(self, issue: IssueRef) -> CommentNote | None:
         """What the commands on the issue lead to."""
@@ -80,6 +107,14 @@ class IssueStore(Store):
     def corrections(self, issue: IssueRef) -> list[Correction]:
         """Those given in comments of the issue, oldest first."""
         return list(self._corrections.values())
+
+    def save_draft_decision(self, decision: DraftDecision) -> None:
+        """Keep it."""
+        self._decided[decision.input_hash] = decision
+
+    def draft_decision(self, issue: IssueRef, input_hash: str) -> DraftDecision | None:
+        """This run's."""
+        return self._decided.get(input_hash)
 
     def save_result(self, issue: IssueRef, result: PastedResult, at: datetime) -> None:
         """Keep it; one of the same comment is replaced."""

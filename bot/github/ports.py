@@ -18,12 +18,15 @@ from bot.github.records import (
     ConfigCache,
     Correction,
     Dismissal,
+    DraftDecision,
     InstallationNote,
     IssueRef,
     LabelFact,
     Noise,
     PastedResult,
     RepoRef,
+    Request,
+    Resolution,
     TriageRecord,
 )
 from bot.history.records import PastIssue
@@ -84,6 +87,9 @@ class Issue:
     is_pull_request: bool
     created_at: datetime
     comments: int = 0
+    closed_at: datetime | None = None
+    state_reason: str = ""
+    """Of a closed one: completed, not_planned, duplicate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +101,16 @@ class Comment:
     author_is_bot: bool
     body: str
     association: str = "NONE"
+    created_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """How an issue was last closed: by whom, and by which commit or merged pull request ("owner/name#12")."""
+
+    by: str = ""
+    commit: str = ""
+    pull_request: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +170,12 @@ class GitHub(Protocol):
 
     def label_events(self, ref: IssueRef) -> list[LabelEvent]:
         """Who set and removed which label, oldest first."""
+
+    def closing(self, ref: IssueRef, at: datetime) -> Closing:
+        """How the issue was closed at that time."""
+
+    def gist(self, gist_id: str) -> list[tuple[str, str]]:
+        """Name and text of each text file of a public gist, each up to a megabyte; `Gone` or `NotAllowed`."""
 
     def react(self, ref: IssueRef, comment_id: int, reaction: Reaction) -> None:
         """React to a comment; doing it twice is the same as once."""
@@ -223,6 +245,24 @@ class Store(Protocol):
     def comment_note(self, issue: IssueRef) -> CommentNote | None:
         """What is known of the bot's comment on the issue."""
 
+    def triage_count(self, issue: IssueRef) -> int:
+        """How often the issue was triaged."""
+
+    def save_request(self, issue: IssueRef, request: Request) -> None:
+        """Keep what the comment asks for; the same item replaces the earlier one."""
+
+    def requests(self, issue: IssueRef) -> list[Request]:
+        """What was asked for, oldest first."""
+
+    def save_resolution(self, issue: IssueRef, resolution: Resolution) -> None:
+        """Keep what resolved the issue, in place of what was kept before."""
+
+    def resolution(self, issue: IssueRef) -> Resolution | None:
+        """What resolved the issue."""
+
+    def forget_resolution(self, issue: IssueRef) -> None:
+        """The issue is open again."""
+
     def save_comment_note(self, issue: IssueRef, note: CommentNote) -> None:
         """Replace that note."""
 
@@ -240,6 +280,12 @@ class Store(Protocol):
 
     def corrections(self, issue: IssueRef) -> list[Correction]:
         """Corrections of the issue, oldest first."""
+
+    def save_draft_decision(self, decision: DraftDecision) -> None:
+        """Keep a decision; one about the same text replaces the earlier one."""
+
+    def draft_decision(self, issue: IssueRef, input_hash: str) -> DraftDecision | None:
+        """The decision about the draft for that text."""
 
     def save_result(self, issue: IssueRef, result: PastedResult, at: datetime) -> None:
         """Keep pasted diagnostics blocks; the same comment id replaces them."""

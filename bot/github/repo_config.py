@@ -106,6 +106,10 @@ class RepoConfig(_Part):
     labels: dict[AxisName, dict[Name, Label]] = Field(
         default={}, description="axis, taxonomy id, label to set"
     )
+    request_label: Label | None = Field(
+        default="needs-info",
+        description="label while the comment asks for something; set where the repository has it; null: none",
+    )
     create_labels: bool = Field(default=False, description="create mapped labels that do not exist")
     ignore: Ignore = Ignore()
     min_length: int = Field(

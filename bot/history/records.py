@@ -107,6 +107,8 @@ class RepoHistory:
     encoder: str
     """Hash of the model that made its vectors."""
     progress: Progress
+    threshold: float | None = None
+    """P(same failure) from which on a match is shown, where one was fitted to its own marks."""
 
 
 class Forgotten(DistriageError):
@@ -147,6 +149,9 @@ class HistoryStore(Protocol):
 
     def save_released(self, key: int, tags: Mapping[str, str]) -> None:
         """Keep the first release of each commit."""
+
+    def save_threshold(self, key: int, threshold: float | None) -> None:
+        """Keep the repository's own threshold; None: the shipped one counts."""
 
     def drop(self, key: int, id: str) -> None:
         """Forget one issue."""

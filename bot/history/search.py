@@ -95,13 +95,19 @@ class Histories:
         """The nearest reports that were opened no later, best first."""
         held = self._of(repo.key, record.vectors.shape[1])
         with held.lock:
+            newest = held.version
             for version, newer in self.store.newer(repo.key, held.version):
                 held.index.put(newer)
-                held.version = version
+                newest = version
+            # Only now: a connection lost halfway through a version must not skip the rest of it.
+            held.version = newest
             ids = held.index.candidates(record)
             kept = self.store.issues(repo.key, ids)
             found = [one for id in ids if id in kept and (one := kept[id].record) is not None]
-            return closest(record, found, held.index.words, self._weights)
+            weights = self._weights
+            if repo.threshold is not None:
+                weights = replace(weights, threshold=repo.threshold)
+            return closest(record, found, held.index.words, weights)
 
     def _of(self, key: int, dims: int) -> _Held:
         with self._lock:
@@ -177,7 +183,7 @@ def kept_issue(past: PastIssue, record: Record | None) -> KeptIssue:
     return KeptIssue(
         id=past.post.id,
         title=clean(past.post.title)[:TITLE_CHARS],
-        url=past.url,
+        url=past.url if past.url.startswith(("https://", "http://")) else "",
         content_hash=past.content_hash,
         opened=past.post.opened,
         outcome=past.outcome,

@@ -50,7 +50,6 @@ _UPDATE = (
     " released = CASE WHEN fix_commit = %(fix_commit)s AND %(released)s = '' THEN released ELSE %(released)s END"
     " WHERE repo = %(repo)s AND id = %(id)s"
 )
-_LABELS = ("label", "added", "by_login", "by_person", "at")
 
 
 class PostgresHistory(Table):
@@ -94,7 +93,12 @@ class PostgresHistory(Table):
         if row is None:
             return None
         return RepoHistory(
-            row["key"], row["full_name"], row["repo_id"], row["encoder"], Progress(**row["progress"])
+            row["key"],
+            row["full_name"],
+            row["repo_id"],
+            row["encoder"],
+            Progress(**row["progress"]),
+            row["threshold"],
         )
 
     def save_page(self, key: int, page: Sequence[KeptIssue], progress: Progress | None = None) -> None:
@@ -178,6 +182,10 @@ class PostgresHistory(Table):
                 [(clean_text(tag), key, commit) for commit, tag in tags.items()],
             )
 
+    def save_threshold(self, key: int, threshold: float | None) -> None:
+        """See the protocol."""
+        self._run("UPDATE history_repos SET threshold = %s WHERE key = %s", (threshold, key))
+
     def drop(self, key: int, id: str) -> None:
         """See the protocol."""
         self._run("DELETE FROM history_issues WHERE repo = %s AND id = %s", (key, id))
@@ -226,14 +234,15 @@ def _save_labels(connection: psycopg.Connection[Any], key: int, page: Sequence[K
         (key, [clean_text(i.id) for i in given]),
     )
     rows = [
-        (key, clean_text(issue.id), clean_text(c.label), c.added, clean_text(c.by), c.by_person, c.at)
+        (clean_text(c.label), c.added, clean_text(c.by), c.by_person, c.at, key, clean_text(issue.id))
         for issue in given
         for c in issue.labels or ()
     ]
     with connection.cursor() as cursor:
-        names = ", ".join(_LABELS)
+        # Not of an issue that was dropped meanwhile.
         cursor.executemany(
-            f"INSERT INTO history_labels (repo, id, {names}) VALUES (%s, %s, %s, %s, %s, %s, %s)".encode(),
+            "INSERT INTO history_labels (label, added, by_login, by_person, at, repo, id)"
+            " SELECT %s, %s, %s, %s, %s, repo, id FROM history_issues WHERE repo = %s AND id = %s",
             rows,
         )
 

@@ -20,12 +20,14 @@ from knowledge.triage import MissingItem, Neighbour, WrittenAnswer
 MAX_CASES = 2
 MAX_ASKS = 2
 MAX_MEASURED = 5
+WITHDRAWN = "The report was edited; nothing to add to the current text."
+ARRIVED = "The requested information has arrived. It doesn't match a known failure."
 
 
 def render_comment(view: View) -> Draft:
     """The comment for a triage. Sections that have nothing to say are left out."""
     if view.what == "withdrawn":
-        return Draft("The report was edited; nothing to add to the current text.\n", frozenset())
+        return Draft(f"{ARRIVED if view.arrived else WITHDRAWN}\n", frozenset())
     cases = _resolved(view) if "cases" in view.sections and view.what == "finding" else []
     if view.earlier and not view.findings:
         cases = []  # other projects' cases are beside the point then
@@ -34,8 +36,7 @@ def render_comment(view: View) -> Draft:
         cited = {id_ for sentence in answer.sentences for id_ in sentence.cases}
         cases = [case for case in cases if case.id in cited]
     parts = [] if view.what == "ask" else _written(answer, view) if answer else _told(view)
-    if answer is None and ("missing" in view.sections or view.what == "ask"):
-        parts += _asks(view)
+    parts += _asks(view)
     folds = [*finding_folds(view.findings), *_cases(cases)] if view.what == "finding" else []
     folds += [fold("Which lines this is based on", support_list(answer))] if answer else []
     script = source_link(view.script_link or "") if _has_script(view) else None
@@ -116,10 +117,17 @@ def _second(view: View) -> list[str]:
     return [f"Second reading by {code_span(second.model, 60)}: {prose(second.why, 300)}"]
 
 
+def asked(view: View) -> list[MissingItem]:
+    """What the comment asks for: nothing where it gives the remedy or an issue with it, or an LLM wrote it."""
+    answered = view.what == "finding" and view.written and written(view.triage) is not None
+    if view.what == "withdrawn" or answered or view.earlier or any(f.sure for f in view.findings):
+        return []
+    return view.triage.missing[:MAX_ASKS] if "missing" in view.sections or view.what == "ask" else []
+
+
 def _asks(view: View) -> list[str]:
-    wanted: list[MissingItem] = view.triage.missing[:MAX_ASKS]
-    # Whoever gets the remedy, or the issue where it is found, need not post anything first.
-    if not wanted or view.earlier or any(f.sure for f in view.findings):
+    wanted = asked(view)
+    if not wanted:
         return []
     return [f"{NARROW_DOWN}:", "\n".join(f"- {prose(item.ask, 240)}" for item in wanted)]
 

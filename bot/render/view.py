@@ -26,6 +26,8 @@ class View:
     corrected: dict[AxisName, tuple[str, ...]] = field(default_factory=dict)
     written: bool = False
     """Whether the answer that an LLM wrote goes first."""
+    arrived: bool = False
+    """Of a withdrawn one: it asked for something, and that has come."""
     explain: bool = False
     script_link: str | None = None
     """Where the whole diagnostics script is to be had."""

@@ -75,11 +75,11 @@ def work_of(
 
     `recorder` makes the records of repositories' histories; without one they are not looked at.
     """
-    core = NamedCore(source, load_taxonomy(), local)
+    core, store = NamedCore(source, load_taxonomy(), local), PostgresStore(service.threads)
     web = service.settings.github_web_url
     ports = Ports(
         app=app,
-        store=PostgresStore(service.threads),
+        store=store,
         clock=SystemClock(),
         core=core,
         script_link=ScriptLinks.of(service.settings).link,
@@ -87,6 +87,8 @@ def work_of(
     )
 
     async def sweep_chore() -> None:
+        if service.settings.keep_days is not None:
+            await asyncio.to_thread(store.forget, service.settings.keep_days)
         await _sweep(service, ports)
 
     async def reactions_chore() -> None:

@@ -35,6 +35,7 @@ def make_app(
         secrets=settings.webhook_secrets,
         keep_text=bool(settings.missing_github_app),
         edit_delay=settings.edit_delay,
+        comment_delay=settings.comment_delay,
     )
     app.include_router(github_router(options, service.accept, service.metrics))
     app.include_router(health_router(service, worker))

@@ -91,6 +91,7 @@ class FakeComment:
     association: str = "NONE"
     edits: int = 0
     reactions: list[tuple[str, str]] = field(default_factory=list)
+    created_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
 @dataclass
@@ -108,6 +109,10 @@ class FakeIssue:
     comments: list[FakeComment] = field(default_factory=list)
     events: list[tuple[str, str, str]] = field(default_factory=list)
     """(labeled or unlabeled, label, actor), oldest first."""
+    closed_at: datetime | None = None
+    state_reason: str | None = None
+    timeline: list[dict[str, Any]] = field(default_factory=list)
+    """Closings and references of pull requests, in GitHub's shape."""
     moved_to: str = ""
     """The path that GitHub redirects to once the issue was transferred."""
 
@@ -119,6 +124,7 @@ class FakeRepo:
     issues: dict[int, FakeIssue] = field(default_factory=dict)
     labels: list[str] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)
+    """By path; of the default branch."""
     permissions: dict[str, str] = field(default_factory=dict)
     archived: bool = False
     installation: int | None = None
@@ -156,6 +162,8 @@ class FakeGitHub:
         """Of every request, in its order."""
         self.permissions = {"issues": "write", "metadata": "read", "contents": "read"}
         self.deliveries: list[dict[str, Any]] = []
+        self.gists: dict[str, dict[str, dict[str, Any]]] = {}
+        """By id, then by file name: files in GitHub's shape."""
         self.faults: FaultPlan | None = None
         self.latency = 0.0
         self.graphql: Callable[[str, dict[str, Any]], dict[str, Any]] | None = None
@@ -192,6 +200,23 @@ class FakeGitHub:
         issue.comments.append(comment)
         return comment
 
+    def close(self, issue: FakeIssue, by: str, reason: str = "completed", commit: str | None = None) -> None:
+        """Close the issue; a `commit` is one whose message closes it."""
+        issue.state, issue.state_reason, issue.closed_at = "closed", reason, datetime.now(UTC)
+        issue.timeline.append({"event": "closed", "actor": user(by), "commit_id": commit})
+
+    def reopen(self, issue: FakeIssue) -> None:
+        issue.state, issue.state_reason, issue.closed_at = "open", "reopened", None
+
+    def merge(self, issue: FakeIssue, full_name: str, number: int) -> None:
+        """Merge a pull request that names the issue."""
+        source = {
+            "number": number,
+            "repository": {"full_name": full_name},
+            "pull_request": {"merged_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")},
+        }
+        issue.timeline.append({"event": "cross-referenced", "source": {"type": "issue", "issue": source}})
+
     def find_comment(self, repo: FakeRepo, comment_id: int) -> FakeComment | None:
         found = (c for issue in repo.issues.values() for c in issue.comments if c.id == comment_id)
         return next(found, None)
@@ -224,6 +249,8 @@ def _issue_json(issue: FakeIssue) -> dict[str, Any]:
         "state": issue.state,
         "locked": issue.locked,
         "created_at": issue.created_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "closed_at": issue.closed_at.strftime("%Y-%m-%dT%H:%M:%SZ") if issue.closed_at else None,
+        "state_reason": issue.state_reason,
         "comments": len(issue.comments),
     }
     if issue.is_pull:
@@ -237,6 +264,7 @@ def _comment_json(comment: FakeComment) -> dict[str, Any]:
         "user": comment.user,
         "body": comment.body,
         "author_association": comment.association,
+        "created_at": comment.created_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
     }
 
 
@@ -280,6 +308,8 @@ class _Api:
             ("POST", f"{repo}/issues/{{number:int}}/labels", self.add_labels),
             ("DELETE", f"{repo}/issues/{{number:int}}/labels/{{label:path}}", self.remove_label),
             ("GET", f"{repo}/issues/{{number:int}}/events", self.events),
+            ("GET", f"{repo}/issues/{{number:int}}/timeline", self.timeline),
+            ("GET", "/gists/{id}", self.gist),
             ("GET", f"{repo}/labels", self.labels),
             ("POST", f"{repo}/labels", self.create_label),
             ("GET", f"{repo}/collaborators/{{login}}/permission", self.permission),
@@ -518,6 +548,14 @@ class _Api:
             return _error(404, "Not Found")
         found = [{"event": e, "label": {"name": n}, "actor": user(a)} for e, n, a in issue.events]
         return _page(request, [{"event": "subscribed", "actor": issue.author}, *found])
+
+    def timeline(self, request: Request, _: Any) -> Response:
+        issue = self._issue(request)
+        return _error(404, "Not Found") if issue is None else _page(request, issue.timeline)
+
+    def gist(self, request: Request, _: Any) -> Response:
+        files = self.state.gists.get(request.path_params["id"])
+        return _error(404, "Not Found") if files is None else JSONResponse({"files": files})
 
     def labels(self, request: Request, _: Any) -> Response:
         return _page(request, [{"name": name} for name in self._repo(request).labels])

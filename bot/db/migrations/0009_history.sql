@@ -10,6 +10,8 @@ CREATE TABLE history_repos (
     encoder text NOT NULL,
     -- Counts the transactions that changed evidence: whoever holds an index asks for what is newer.
     version bigint NOT NULL DEFAULT 0,
+    -- P(same failure) from which on a match is shown here, fitted to its own marks; null: the shipped one.
+    threshold double precision,
     -- How far the back-fill got; committed together with the rows of its page.
     progress jsonb NOT NULL DEFAULT '{}'
 );

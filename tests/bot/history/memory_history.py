@@ -110,6 +110,9 @@ class MemoryHistory(HistoryStore):
             if tag is not None:
                 self.rows[key][id] = (version, replace(issue, outcome=replace(issue.outcome, released=tag)))
 
+    def save_threshold(self, key: int, threshold: float | None) -> None:
+        self.repos[key] = replace(self.repos[key], threshold=threshold)
+
     def drop(self, key: int, id: str) -> None:
         self.rows.get(key, {}).pop(id, None)
 

@@ -71,6 +71,17 @@ def test_titles_are_redacted_and_bodies_are_not_kept(tmp_path: Path) -> None:
     assert token.lower() not in json.dumps(issue.record.to_json()).lower()
 
 
+def test_an_address_that_is_none_is_not_kept(tmp_path: Path) -> None:
+    store = MemoryHistory()
+    file = export(
+        tmp_path / "x.jsonl",
+        {"id": "1", "url": "javascript:alert(1)"},
+        {"id": "2", "url": "https://tracker.example.org/2"},
+    )
+    filled(store, file)
+    assert [kept(store, id).url for id in "12"] == ["", "https://tracker.example.org/2"]
+
+
 def test_a_run_that_was_cut_off_goes_on_with_its_page(tmp_path: Path) -> None:
     store, recorder = MemoryHistory(), TinyRecorder()
     file = export(tmp_path / "x.jsonl", *({"id": str(n), "title": f"t{n}"} for n in range(PAGE * 3)))

@@ -141,6 +141,22 @@ def test_everything_of_a_repository_is_deleted_and_nothing_comes_back(
     assert store.forget() == 0
 
 
+def test_an_outcome_of_an_issue_that_is_not_kept_is_nothing(store: HistoryStore) -> None:
+    key = store.begin("acme/train", "words", 11, 7).key
+    change = LabelChange("a", True, "ada", True, NOW)
+    store.save_page(key, [replace(kept("1"), record=None, labels=(change,))])
+    assert store.count(key) == 0
+
+
+def test_a_threshold_of_its_own(store: HistoryStore) -> None:
+    key = store.begin("acme/train", "words", 11, 7).key
+    store.save_threshold(key, 0.4)
+    found = store.begin("acme/train", "words", 11, 7)
+    assert found.threshold == 0.4
+    store.save_threshold(key, None)
+    assert store.begin("acme/train", "words", 11, 7).threshold is None
+
+
 def test_one_issue_can_be_dropped(store: HistoryStore) -> None:
     key = store.begin("acme/train", "words", 11, 7).key
     store.save_page(key, [kept("1"), kept("2")])
