@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
@@ -28,7 +30,7 @@ from bot.render.wording import (
 )
 from knowledge.taxonomy import Taxonomy
 from knowledge.text.quote import shorten
-from knowledge.triage import Finding, QuotedLine, Triage
+from knowledge.triage import AnswerSentence, Finding, QuotedLine, Triage
 
 _ROLE = {"root": ("root", "bold red"), "consequence": ("follows", "yellow"), "context": ("context", "cyan")}
 BRIEF_LINES = 3
@@ -36,6 +38,9 @@ BRIEF_FIXES = 2
 BRIEF_QUOTES = 2
 QUOTE_CHARS = 170
 """Of a quoted line: two lines at 100 columns."""
+ANSWER_CHARS = 1_200
+SNIPPET_LINES = 6
+"""Of a written answer, on one screen."""
 SCREEN = 45
 """Lines of the default output at 100 columns, its closing hints included."""
 
@@ -142,20 +147,34 @@ def _answer(triage: Triage, source: Source, *, long: bool) -> list[RenderableTyp
     body: list[RenderableType] = []
     # In one screen the decision comes first, and is not said again.
     said = set() if long else {text for _, text in decision(triage, source)}
-    for sentence in (one for one in answer.sentences if one.text not in said):
+    sentences = [one for one in answer.sentences if one.text not in said]
+    snippets = [*answer.commands, *answer.code]
+    whole = len(sentences) + len(snippets)
+    if not long:
+        sentences = _within(sentences, ANSWER_CHARS)
+        snippets = [one for one in snippets if one.text.count("\n") < SNIPPET_LINES][:2]
+    for sentence in sentences:
         rests = support(sentence)
         told = sentence.text.replace("`", "")
         body.append(
             Text.assemble((f"{sentence.role:<9}", "cyan"), told, (f"  {rests}" if rests else "", "dim"))
         )
-    for snippet in (*answer.commands, *answer.code):
+    for snippet in snippets:
         body.append(
             Text.assemble((f"{'run' if snippet.language == 'sh' else 'code':<9}", "cyan"), snippet.purpose)
         )
         body.append(Padding(Text(snippet.text, style="bold"), (0, 0, 0, 9)))
+    if len(sentences) + len(snippets) < whole:
+        body.append(Text("… the rest with --long", style="dim"))
     title = Text(f"{ANSWER} {answer.model}", style="bold green")
     do = [] if long else _do(triage, source)
     return [title, *do, Padding(Group(*body), (0, 0, 0, 2)), Text("")]
+
+
+def _within(sentences: list[AnswerSentence], room: int) -> list[AnswerSentence]:
+    """The first sentences that have so many characters together."""
+    lengths = accumulate(len(one.text) for one in sentences)
+    return [one for one, length in zip(sentences, lengths, strict=True) if length <= room]
 
 
 def _findings(triage: Triage, source: Source, *, long: bool) -> list[RenderableType]:

@@ -10,6 +10,7 @@ from bot.render.decision import Source
 from knowledge.triage import (
     Advice,
     AnswerSentence,
+    AnswerSnippet,
     MissingItem,
     QuotedLine,
     SecondReading,
@@ -171,6 +172,14 @@ def test_of_a_written_answer_the_steps_come_first_and_are_said_once() -> None:
     assert places == sorted(places)
     assert text.count("Set the interface.") == 1
     assert "fix Set the interface. line 2" in words(a_triage(answer=answer), long=True)
+    snippet = AnswerSnippet(language="python", text="x = 1\n" * 30, purpose="An example.")
+    much = answer.model_copy(
+        update={"sentences": [sentence("why", LONG[:400] + str(n)) for n in range(16)], "code": [snippet]}
+    )
+    shown = printed(a_triage(answer=much))
+    assert len(shown.splitlines()) <= 45
+    assert "the rest with --long" in shown
+    assert "the rest with --long" not in printed(a_triage(answer=much), long=True)
 
 
 def test_a_question_and_a_foreign_report_get_no_orders() -> None:
