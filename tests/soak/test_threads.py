@@ -112,7 +112,7 @@ def test_every_conversation_ends_with_one_comment_that_fits_the_whole_thread(
 
     async def go() -> None:
         async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=20) as client:
-            await until_ready(client)
+            await until_ready(client, 120)
             players.extend(Player(client, database, fake, n) for n in range(len(conversations())))
             await asyncio.gather(kill_at_random(), *(player.play() for player in players))
 
