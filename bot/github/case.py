@@ -57,7 +57,7 @@ def look(github: GitHub, ports: Ports, ref: IssueRef, issue: Issue, config: Repo
     check_ids(triage, ports.core.ids)
     posted = _posted(ports, ref, report)
     triage = triage.model_copy(update={"answer": posted}) if posted else triage
-    looked = looked_for(ports, ref, report, issue)
+    looked = looked_for(ports, ref, report, issue, triage)
     triage = triage.model_copy(update={"same_failure": list(looked.earlier)}) if looked else triage
     label_triage = triage
     if pasted.outsiders and triage.measured and any(config.labels.values()):
