@@ -44,8 +44,11 @@ class Recorded:
 class Recorder(Protocol):
     """Makes records; in the service a process of its own, since it reads strangers' text."""
 
-    def records(self, posts: Sequence[Post]) -> Recorded:
-        """The records of the posts, in order. Raises `CoreFailed`."""
+    def records(self, posts: Sequence[Post], triaged: bool = False) -> Recorded:
+        """The records of the posts, in order. Raises `CoreFailed`.
+
+        `triaged`: which known failures apply is known already and not looked up, which is most of the work.
+        """
 
 
 class CoreFailed(DistriageError):

@@ -116,7 +116,7 @@ def open_history(settings: Settings, repository: str, knowledge: Knowledge) -> I
             opened_at = aware(datetime.fromisoformat(report.opened)) if report.opened else None
             # The day alone is known: what was opened on it counts as earlier.
             post = Post(id, report.title, report.body, opened_at + timedelta(days=1) if opened_at else None)
-            looked = histories.look(repository, None, post)
+            looked = histories.look(repository, None, post, triage)
             return triage.model_copy(update={"same_failure": list(looked.earlier)}) if looked else triage
 
         yield look

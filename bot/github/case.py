@@ -79,7 +79,7 @@ def look(github: GitHub, ports: Ports, ref: IssueRef, issue: Issue, config: Repo
     triage = triage.model_copy(update={"answer": posted}) if posted else triage
     decision = ports.store.draft_decision(ref, report.content_hash)
     triage = as_decided(triage, decision)
-    looked = looked_for(ports, ref, report, issue)
+    looked = looked_for(ports, ref, report, issue, triage)
     triage = triage.model_copy(update={"same_failure": list(looked.earlier)}) if looked else triage
     label_triage = triage
     if pasted.outsiders and triage.measured and any(config.labels.values()):

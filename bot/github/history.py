@@ -17,16 +17,17 @@ from bot.history.search import Looked, Releases, still_open
 from bot.ports import CoreFailed
 from knowledge.history.record import Post
 from knowledge.report import Report
+from knowledge.triage import Triage
 
 log = structlog.get_logger(__name__)
 
 
-def looked_for(ports: Ports, ref: IssueRef, report: Report, issue: Issue) -> Looked | None:
+def looked_for(ports: Ports, ref: IssueRef, report: Report, issue: Issue, triage: Triage) -> Looked | None:
     """The issue in its repository's history, read with what was added below it; None where there is no history."""
     if ports.histories is None:
         return None
     post = Post(str(ref.number), report.title, report.body, issue.created_at, "open")
-    return ports.histories.look(ref.repo.full_name, ref.repo.id, post, _releases(ports, ref))
+    return ports.histories.look(ref.repo.full_name, ref.repo.id, post, triage, _releases(ports, ref))
 
 
 def keep_issue(ports: Ports, ref: IssueRef, issue: Issue, looked: Looked | None) -> None:

@@ -18,7 +18,7 @@ from knowledge.history.growing import GrowingIndex
 from knowledge.history.record import Post, Record
 from knowledge.history.verifier import Near, Weights, closest, load_weights
 from knowledge.text.quote import clean
-from knowledge.triage import EarlierReport
+from knowledge.triage import EarlierReport, Triage
 
 log = structlog.get_logger(__name__)
 
@@ -67,7 +67,12 @@ class Histories:
         self._lock = threading.Lock()
 
     def look(
-        self, full_name: str, repo_id: int | None, post: Post, releases: Releases | None = None
+        self,
+        full_name: str,
+        repo_id: int | None,
+        post: Post,
+        triage: Triage,
+        releases: Releases | None = None,
     ) -> Looked | None:
         """The report's record and at most two earlier reports of the same failure; None without a history.
 
@@ -78,11 +83,11 @@ class Histories:
         if repo is None:
             return None
         try:
-            made = self._recorder.records([post])
+            made = self._recorder.records([post], triaged=True)
         except CoreFailed as error:
             log.warning("not looked for in its history", repository=full_name, error=type(error).__name__)
             return None
-        [record] = made.records
+        record = replace(made.records[0], failures=tuple(f.id for f in triage.findings if f.sure))
         if made.encoder != repo.encoder:
             log.warning("history of another model; run `bot backfill --again`", repository=full_name)
             return None

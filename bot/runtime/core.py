@@ -29,11 +29,12 @@ class KnownEngine:
 
         return triage(report, self._knowledge)
 
-    def records(self, posts: Sequence[Post]) -> Recorded:
-        """The records of posts for a repository's history."""
+    def records(self, posts: Sequence[Post], triaged: bool = False) -> Recorded:
+        """The records of posts for a repository's history; `triaged`: without the known failures."""
         from knowledge.history.fingerprint import fingerprints
 
-        return Recorded(self._knowledge.encoder.model_hash, tuple(fingerprints(posts, self._knowledge)))
+        made = fingerprints(posts, self._knowledge, with_failures=not triaged)
+        return Recorded(self._knowledge.encoder.model_hash, tuple(made))
 
 
 class EngineCore(KnownEngine):

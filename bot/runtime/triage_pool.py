@@ -89,12 +89,12 @@ class TriagePool:
                 raise CoreDown("the triage processes have been ended")
             return child.triage(report)
 
-    def records(self, posts: Sequence[Post]) -> Recorded:
+    def records(self, posts: Sequence[Post], triaged: bool = False) -> Recorded:
         """The records of posts for a repository's history; waits for a free process. Raises `CoreFailed`."""
         with self._one() as child:
             if self._closed:
                 raise CoreDown("the triage processes have been ended")
-            return child.records(posts)
+            return child.records(posts, triaged)
 
     def state(self) -> CoreState:
         """Whether the core has loaded: ready as soon as one process can triage."""
@@ -128,9 +128,9 @@ class _Child:
     def triage(self, report: Report) -> Triage:
         return Triage.model_validate(self._ask_for("triage", asdict(report)))
 
-    def records(self, posts: Sequence[Post]) -> Recorded:
+    def records(self, posts: Sequence[Post], triaged: bool) -> Recorded:
         sent = [{**asdict(p), "opened": p.opened.isoformat() if p.opened else None} for p in posts]
-        found = self._ask_for("records", sent)
+        found = self._ask_for("records", {"posts": sent, "triaged": triaged})
         return Recorded(found["encoder"], tuple(map(_record_of, found["records"])))
 
     def _ask_for(self, what: str, value: Any) -> Any:
@@ -244,12 +244,17 @@ def _answer(core: CanTriage, line: bytes) -> dict[str, Any]:
         return {"failed": f"{type(error).__name__} in the core\n{where(error)}"}
 
 
-def _recorded(core: Any, posts: list[dict[str, Any]]) -> dict[str, Any]:
+def _recorded(core: Any, asked: dict[str, Any]) -> dict[str, Any]:
     recorder: Recorder = core
-    opened = [datetime.fromisoformat(post["opened"]) if post["opened"] else None for post in posts]
-    made = recorder.records([Post(**{**p, "opened": at}) for p, at in zip(posts, opened, strict=True)])
+    posts = [_post_of(post) for post in asked["posts"]]
+    made = recorder.records(posts, triaged=asked["triaged"])
     records = [{"record": r.to_json(), "vectors": _packed(r.vectors)} for r in made.records]
     return {"encoder": made.encoder, "records": records}
+
+
+def _post_of(value: dict[str, Any]) -> Post:
+    opened = value["opened"]
+    return Post(**{**value, "opened": datetime.fromisoformat(opened) if opened else None})
 
 
 def _packed(vectors: np.ndarray[Any, Any]) -> str:

@@ -11,14 +11,16 @@ from knowledge.history.record import Post, Record, records_of
 from knowledge.report import Report
 
 
-def fingerprints(posts: Sequence[Post], knowledge: Knowledge) -> list[Record]:
+def fingerprints(posts: Sequence[Post], knowledge: Knowledge, *, with_failures: bool = True) -> list[Record]:
     """The record of each post, in order.
 
     The catalogue is asked only where the report shows an error: that costs twice what the rest does.
     """
     records = records_of(posts, knowledge.encoder, knowledge.table)
     return [
-        replace(record, failures=_failures(post, knowledge)) if _shows_error(record) else record
+        replace(record, failures=_failures(post, knowledge))
+        if with_failures and _shows_error(record)
+        else record
         for post, record in zip(posts, records, strict=True)
     ]
 

@@ -23,7 +23,7 @@ class FlatRecorder(Recorder):
     def __init__(self) -> None:
         self._record = made([AGAIN])[0]
 
-    def records(self, posts: Sequence[Post]) -> Recorded:
+    def records(self, posts: Sequence[Post], triaged: bool = False) -> Recorded:
         return Recorded("words", tuple(replace(self._record, id=p.id, opened=p.opened) for p in posts))
 
 

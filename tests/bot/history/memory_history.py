@@ -17,7 +17,7 @@ class TinyRecorder(Recorder):
         self.encoder = encoder
         self.read: list[str] = []
 
-    def records(self, posts: Sequence[Post]) -> Recorded:
+    def records(self, posts: Sequence[Post], triaged: bool = False) -> Recorded:
         self.read += [post.id for post in posts]
         return Recorded(self.encoder, tuple(made(posts)))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -12,7 +12,8 @@ import pytest
 from bot.github.app import App
 from bot.github.ports import Ports
 from bot.history.backfill import fill
-from bot.history.search import Histories
+from bot.history.records import PastIssue
+from bot.history.search import Histories, still_open
 from bot.ports import CoreFailed, Recorded
 from knowledge.history.record import Post
 from knowledge.history.verifier import load_weights
@@ -181,7 +182,7 @@ def test_a_release_that_cannot_be_looked_up_costs_nothing_else(bench: Bench) -> 
 
 
 def test_a_core_that_fails_over_the_record_costs_the_history_alone(bench: Bench) -> None:
-    def fail(posts: Any) -> Recorded:
+    def fail(posts: Any, triaged: bool = False) -> Recorded:
         raise CoreFailed("hung")
 
     bench.recorder.records = fail  # type: ignore[method-assign]
@@ -238,12 +239,8 @@ def test_an_index_grows_with_what_another_process_adds(bench: Bench) -> None:
     [record] = bench.recorder.records([post]).records
     assert histories.near(repo, record)[0].record.id == "2"
     elsewhere = Histories(bench.kept, bench.recorder)
-    looked = elsewhere.look(
-        REPO, bench.repo.id, replace(post, id="50", opened=post.opened - timedelta(days=1))
-    )  # type: ignore[operator]
+    earlier = replace(post, id="50", opened=datetime(2024, 5, 31, tzinfo=UTC))
+    looked = elsewhere.look(REPO, bench.repo.id, earlier, a_triage())
     assert looked is not None
-    from bot.history.records import PastIssue
-    from bot.history.search import still_open
-
-    elsewhere.keep(looked, PastIssue(replace(post, id="50"), still_open()))
+    elsewhere.keep(looked, PastIssue(earlier, still_open()))
     assert histories.near(repo, record)[0].record.id == "50"
