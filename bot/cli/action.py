@@ -8,13 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bot.cli.examples import examples
 from knowledge.errors import InputError
 
 if TYPE_CHECKING:
     from bot.github.issue_store import IssueStore
     from bot.github.ports import Outcome
 
-github_app = typer.Typer(help="GitHub without a server.", no_args_is_help=True)
+github_app = typer.Typer(
+    help="GitHub without a server.",
+    no_args_is_help=True,
+    epilog=examples("bot github handle --event-file event.json"),
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -27,7 +32,7 @@ def _group() -> None:
     """GitHub without a server: what the Action runs."""
 
 
-@github_app.command()
+@github_app.command(epilog=examples("bot github handle --event-file event.json"))
 def handle(
     event_file: Annotated[
         Path,

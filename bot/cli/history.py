@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bot.cli.examples import examples
 from knowledge.errors import UserError
 
 if TYPE_CHECKING:
@@ -18,8 +19,10 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the application."""
-    app.command()(backfill)
-    app.command()(replay)
+    read = examples("bot backfill octo/train", "bot backfill octo/train --from issues.jsonl.gz --max 500")
+    shown = examples("bot replay octo/train")
+    app.command(epilog=read)(backfill)
+    app.command(epilog=shown)(replay)
 
 
 def backfill(
