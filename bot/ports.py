@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from knowledge.errors import DistriageError
+from knowledge.history.record import Post, Record
 from knowledge.report import Report
 from knowledge.triage import AxisName, Triage
 
@@ -28,6 +31,24 @@ class Core(Protocol):
 
     def name(self, axis: AxisName, id_: str) -> str:
         """An id's name in words ("Hang")."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """Records of reports (docs/history.md), and the hash of the model that made their vectors."""
+
+    encoder: str
+    records: tuple[Record, ...]
+
+
+class Recorder(Protocol):
+    """Makes records; in the service a process of its own, since it reads strangers' text."""
+
+    def records(self, posts: Sequence[Post], triaged: bool = False) -> Recorded:
+        """The records of the posts, in order. Raises `CoreFailed`.
+
+        `triaged`: which known failures apply is known already and not looked up, which is most of the work.
+        """
 
 
 class CoreFailed(DistriageError):

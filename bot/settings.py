@@ -5,7 +5,9 @@ docs/operating.md lists them all; tests/bot/runtime/resources/test_operating.py 
 
 from __future__ import annotations
 
+import json
 import os
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, Self
@@ -17,6 +19,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from knowledge.errors import SettingsError
 
 PREFIX = "DISTRIAGE_"
+SHORTEST_TOKEN = 20
 
 
 class Settings(BaseSettings):
@@ -30,6 +33,11 @@ class Settings(BaseSettings):
     data_dir: Path = Field(
         default_factory=lambda: user_data_path("distriage", appauthor=False, use_site_for_root=True),
         description="folder for everything stored on disk: embedded PostgreSQL, caches, generated secrets",
+    )
+    cache_dir: Path | None = Field(
+        default=None,
+        description="folder for the converted model and the index; may be read-only once they are there (as in the "
+        "container image); unset = `cache` in the data folder",
     )
     database_url: SecretStr | None = Field(
         default=None,
@@ -51,6 +59,12 @@ class Settings(BaseSettings):
         default="http://127.0.0.1:8000",
         description="public URL of the service; used in admin links",
     )
+    metrics_port: int | None = Field(
+        default=None,
+        ge=1,
+        le=65_535,
+        description="port on which `bot serve` answers /metrics, and nothing else; unset = on its main port",
+    )
     worker_concurrency: int = Field(
         default=4, ge=1, le=64, description="jobs that one worker runs concurrently"
     )
@@ -66,6 +80,19 @@ class Settings(BaseSettings):
         ge=0,
         le=60,
         description="seconds to wait after an edit, so that a burst of edits is one triage",
+    )
+
+    comment_delay: float = Field(
+        default=120.0,
+        ge=0,
+        le=3600,
+        description="seconds to wait after a comment that adds to a report, so that several are one triage",
+    )
+    keep_days: int | None = Field(
+        default=None,
+        ge=7,
+        description="days after which triages, results, requests and resolutions of GitHub issues are deleted; "
+        "unset = never",
     )
 
     github_webhook_secret: SecretStr | None = Field(
@@ -108,6 +135,15 @@ class Settings(BaseSettings):
     slack_api_url: str = Field(
         default="https://slack.com/api/",
         description="root of Slack's Web API, ending in /api/; for GovSlack https://slack-gov.com/api/",
+    )
+
+    api_token: SecretStr | None = Field(
+        default=None,
+        description="token for POST /api/triage, 20+ characters (comma-separated list while rotating, or one "
+        "for each client); unset = the API is off",
+    )
+    api_rate_limit: int = Field(
+        default=60, ge=1, le=10_000, description="calls of the API allowed per token and minute"
     )
 
     llm_base_url: str | None = Field(
@@ -165,6 +201,11 @@ class Settings(BaseSettings):
                 "DISTRIAGE_GITHUB_PRIVATE_KEY and DISTRIAGE_GITHUB_PRIVATE_KEY_FILE are both set. "
                 "Unset one of them."
             )
+        if any(len(token) < SHORTEST_TOKEN for token in self.api_tokens):
+            raise ValueError(
+                f"DISTRIAGE_API_TOKEN is shorter than {SHORTEST_TOKEN} characters. "
+                "Make one with: openssl rand -hex 32"
+            )
         if bool(self.llm_base_url) != bool(self.llm_model):
             raise ValueError(
                 "only one of DISTRIAGE_LLM_BASE_URL and DISTRIAGE_LLM_MODEL is set. "
@@ -183,6 +224,11 @@ class Settings(BaseSettings):
         return self
 
     @property
+    def cache(self) -> Path:
+        """Where the converted model and the index are."""
+        return self.cache_dir or self.data_dir / "cache"
+
+    @property
     def github_web_url(self) -> str:
         """Where people read issues: the host of the API's root, github.com for api.github.com."""
         root = self.github_api_url.rstrip("/").removesuffix("/api/v3")
@@ -191,10 +237,12 @@ class Settings(BaseSettings):
     @cached_property
     def webhook_secrets(self) -> tuple[bytes, ...]:
         """The GitHub webhook secrets, in order, without blanks; empty = none configured."""
-        if self.github_webhook_secret is None:
-            return ()
-        parts = (part.strip() for part in self.github_webhook_secret.get_secret_value().split(","))
-        return tuple(part.encode() for part in parts if part)
+        return _listed(self.github_webhook_secret)
+
+    @cached_property
+    def api_tokens(self) -> tuple[bytes, ...]:
+        """The tokens of the API; empty = the API is off."""
+        return _listed(self.api_token)
 
     def read_private_key(self) -> str | None:
         """The GitHub App's private key as PEM text, from the variable or its file; None when not configured.
@@ -237,6 +285,12 @@ class Settings(BaseSettings):
         return webhook + self.missing_github_app
 
 
+def _listed(secret: SecretStr | None) -> tuple[bytes, ...]:
+    """The parts of a comma-separated secret, without blanks."""
+    parts = (part.strip() for part in secret.get_secret_value().split(",")) if secret else ()
+    return tuple(part.encode() for part in parts if part)
+
+
 def _is_private_key(text: str) -> bool:
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
@@ -250,10 +304,24 @@ def _is_private_key(text: str) -> bool:
 
 def unknown_variables() -> list[str]:
     """Names of set variables that begin like ours and are none: a misspelt setting has no effect."""
-    known = {PREFIX + name.upper() for name in Settings.model_fields}
+    known = set(_variables())
     return sorted(
         name for name in os.environ if name.upper().startswith(PREFIX) and name.upper() not in known
     )
+
+
+def unknown_settings() -> list[str]:
+    """A sentence for each of `unknown_variables`, with the setting that was probably meant."""
+    said = []
+    for name in unknown_variables():
+        near = get_close_matches(name.upper(), _variables(), 1, 0.8)
+        meant = f"; did you mean {near[0]}?" if near else ""
+        said.append(f"{name} is not a setting and has no effect{meant}")
+    return said
+
+
+def _variables() -> list[str]:
+    return [PREFIX + name.upper() for name in Settings.model_fields]
 
 
 def load_settings() -> Settings:
@@ -268,3 +336,37 @@ def load_settings() -> Settings:
             raise SettingsError(f"{message}.", remedy) from None
         name = PREFIX + str(first["loc"][0]).upper()
         raise SettingsError(f"{name}: {first['msg']}.", "See docs/operating.md for valid values.") from None
+
+
+CREATED_APP = "github-app.json"
+"""In the data folder: the App that was created by one click (bot/page/create_app.py)."""
+
+
+def load_service_settings() -> Settings:
+    """The settings with the created App's id, key and secret, where the environment names no App.
+
+    For what talks to GitHub; a process that reads reports has no use for the key. Raises `SettingsError`.
+    """
+    settings = load_settings()
+    if settings.github_app_id or settings.github_private_key or settings.github_private_key_file:
+        return settings
+    path = settings.data_dir / CREATED_APP
+    try:
+        kept = json.loads(path.read_text("utf-8"))
+        # GitHub chose this one; a secret that was set before can be for webhooks that need no App.
+        secrets = [str(kept["webhook_secret"])]
+        if settings.github_webhook_secret is not None:
+            secrets.append(settings.github_webhook_secret.get_secret_value())
+        found = {
+            "github_app_id": int(kept["id"]),
+            "github_private_key": SecretStr(str(kept["pem"])),
+            "github_webhook_secret": SecretStr(",".join(secrets)),
+        }
+    except (FileNotFoundError, NotADirectoryError):
+        return settings
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise SettingsError(
+            f"{path} cannot be read ({type(error).__name__}).",
+            "Give the service's user access to it, or remove it and create the App again.",
+        ) from error
+    return settings.model_copy(update=found)

@@ -7,7 +7,6 @@ tests/inject makes them.
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 import zlib
@@ -22,6 +21,7 @@ from eval.bootstrap import Estimate, share_of
 from eval.log_prefixes import STYLES, TELL_RANK, behind
 from knowledge.errors import DataError
 from knowledge.report import Report
+from knowledge.training.records import read_jsonl
 from knowledge.triage import Triage
 
 FIGURES = ("root line", "root rank", "symptom", "cause")
@@ -76,10 +76,7 @@ def read_injected(path: Path) -> list[Injected]:
     """The records of a file (.jsonl, .jsonl.gz), or of all such files of a folder. DataError when one is no record."""
     files = sorted([*path.glob("*.jsonl"), *path.glob("*.jsonl.gz")]) if path.is_dir() else [path]
     try:
-        texts = [line for file in files for line in _text(file).splitlines() if line.strip()]
-        records = [Injected.model_validate_json(line) for line in texts]
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}.", "Check the path.") from error
+        records = [Injected.model_validate(row) for file in files for row in read_jsonl(file)]
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
@@ -89,11 +86,6 @@ def read_injected(path: Path) -> list[Injected]:
     if not records:
         raise DataError(f"{path} holds no records.", "`make inject-logs` makes them.")
     return records
-
-
-def _text(file: Path) -> str:
-    data = file.read_bytes()
-    return (gzip.decompress(data) if file.suffix == ".gz" else data).decode("utf-8")
 
 
 def score_injected(

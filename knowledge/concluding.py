@@ -66,7 +66,7 @@ def conclude_from(
         cause=axes["cause"],
         fix=axes["fix"],
         distributed=distributed,
-        evidence=summarise(reading),
+        evidence=summarise(reading, claims=any(axes[axis].answer for axis in ("stage", "symptom", "cause"))),
         findings=findings_of(matches, reading, given) if failing else [],
         neighbours=_nearest(neighbours, axes["type"].top, 0 if elsewhere else min(top, 5)),
         advice=Advice(fixes=[]) if elsewhere else advice,

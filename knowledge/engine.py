@@ -19,7 +19,7 @@ from knowledge.judging.features import Floats, featurise
 from knowledge.judging.judge import Judge, Judgement, neighbour_votes
 from knowledge.judging.legible import tells_distributed, without_foreign_prose
 from knowledge.judging.scope import ScopeHead, load_scope
-from knowledge.judging.settle import Ruling, ruling_of, settle
+from knowledge.judging.settle import CERTAIN, Ruling, ruling_of, settle
 from knowledge.judging.store import SHIPPED, check_encoder, load_judge
 from knowledge.readback import move, taken_out
 from knowledge.report import Report
@@ -153,6 +153,7 @@ def examine(report: Report, knowledge: Knowledge) -> Examined:
     found = judge_report(report, knowledge)
     matcher = knowledge.matcher
     told = matcher.matches(found.reading, found.vectors, found.symptoms) if matcher else ()
+    told = _with_decided(told, found.reading)
     matches = tuple(replace(m, sure=m.sure and not _is_echo(m, found.reading)) for m in told)
     judged = found.judgement
     scope = found.scope
@@ -162,6 +163,18 @@ def examine(report: Report, knowledge: Knowledge) -> Examined:
     if sure is not None:
         scope = "ours"  # a telltale line says more of the field than the words around it
     return Examined(found.reading, judged, found.neighbours, found.vectors, scope, matches)
+
+
+def _with_decided(matches: Sequence[Match], reading: Reading) -> list[Match]:
+    """The matches; the likeliest that tells by the very line that settles the cause is sure, whatever is around it."""
+    ruling = ruling_of(reading)
+    if ruling is None or not ruling.claimed:
+        return list(matches)
+    deciding = {number for number, hit in reading.hits if hit.signature.id == ruling.by}
+    told = [m for m in matches if deciding & set(m.lines) and ruling.cause in m.failure.cause]
+    best = max(told, key=lambda m: m.p, default=None)
+    raised = [replace(m, p=max(m.p, CERTAIN), sure=True) if m is best else m for m in matches]
+    return sorted(raised, key=lambda m: -m.p)
 
 
 def _is_echo(match: Match, reading: Reading) -> bool:

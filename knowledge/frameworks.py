@@ -23,6 +23,8 @@ class Framework(BaseModel):
     repositories: tuple[str, ...]
     general: bool = False
     """Others are built on it, so that it is named in their reports, too."""
+    built_on: str | None = None
+    """The id of the framework that every job of it runs on; None for those that run on several, or on none."""
 
 
 @cache
@@ -52,6 +54,12 @@ def framework_of_repository(repository: str) -> str | None:
 def general_ids() -> frozenset[str]:
     """Frameworks that others are built on."""
     return frozenset(one.id for one in frameworks() if one.general)
+
+
+@cache
+def built_on(framework: str) -> frozenset[str]:
+    """The ids of a framework and of those that always run on it."""
+    return frozenset(one.id for one in frameworks() if framework in (one.id, one.built_on))
 
 
 @cache

@@ -54,6 +54,7 @@ _ERROR = re2.compile(
     r"|segmentation fault|\bsig(?:segv|abrt|kill|bus|term)\b|check failed|undefined symbol|exit code|errno|out of memory|\bpanic\b"
 )
 _PICTURE = re2.compile(r"!\[[^\]]*\]\(|<img |(?i:user-images\.githubusercontent|screenshot)")
+_ATTACHED = re2.compile(r"https://github\.com/(?:user-attachments|[\w.-]+/[\w.-]+)/files/\d")
 _COMPILER = re2.compile(
     r"(?i)\berror:|error C\d{4}|undefined reference|fatal error|CMake Error|no rule to make|: not found|\bE: |could not build|no matching distribution|\bError \d|No such file"
 )
@@ -81,6 +82,14 @@ _NOT_REACHED = re2.compile(
     r"(?i)client socket has|TCPStore|rendezvous|store->get|no route to host|not built in|without nccl|doesn't have nccl|no socket interface|NCCL_DEBUG|NCCL INFO"
 )
 
+_HELD = {
+    "log": _ERROR,
+    "stacks": _STACKS,
+    "throughput": _SPEED,
+    "command": _LAUNCH,
+    "nccl_debug": _NOT_REACHED,
+}
+
 
 def ask_for(reading: Reading, axes: Mapping[str, Axis], distributed: Distributed) -> list[MissingItem]:
     """At most two concrete requests, the most useful first: what this symptom needs and the report does not hold.
@@ -103,6 +112,13 @@ def ask_for(reading: Reading, axes: Mapping[str, Axis], distributed: Distributed
     if symptom in _GROUP:
         asks += [*(_launch(reading, text) if several else []), *_nccl(text)]
     return asks[:MOST]
+
+
+def holds(item: str, text: str) -> bool:
+    """Whether a text has what an item asks for, as far as words tell, whatever its symptom is now."""
+    if item == "versions":
+        return any(said.search(text) for said in _SAID.values())
+    return _HELD[item].search(text) is not None if item in _HELD else False
 
 
 def _symptom(axis: Axis) -> str:
@@ -133,10 +149,20 @@ def _log(reading: Reading, text: str, *, claimed: bool) -> list[MissingItem]:
     logged = sum(line.kind is Kind.LOG for line in reading.lines)
     if logged >= ENOUGH or reading.hits or _ERROR.search(text):
         return []
-    if _LEAK.search(text) or not (_FAILS.search(text) if claimed else len(reading.prose) < LITTLE):
+    if _LEAK.search(text):
         return []
-    form = ", as text rather than a picture" if _PICTURE.search(text) else ""
-    return [MissingItem(id="log", ask=f"Please post the log from the first error on{form}.")]
+    # A log that is there and cannot be read is worth asking for, however much is said besides.
+    if not (_FAILS.search(text) if claimed else _ATTACHED.search(text) or len(reading.prose) < LITTLE):
+        return []
+    return [MissingItem(id="log", ask=f"Please post the log from the first error on{_as_text(text)}.")]
+
+
+def _as_text(text: str) -> str:
+    """What is posted as a picture or as a file cannot be read."""
+    picture, file = _PICTURE.search(text), _ATTACHED.search(text)
+    if picture and file:
+        return ", as text in a comment"
+    return ", as text rather than a picture" if picture else ", as text rather than a file" if file else ""
 
 
 def _compiler(reading: Reading, text: str, symptom: str) -> list[MissingItem]:
@@ -144,7 +170,7 @@ def _compiler(reading: Reading, text: str, symptom: str) -> list[MissingItem]:
     if logged >= ENOUGH or _COMPILER.search(text) or (symptom == "A.2" and _ERROR.search(text)):
         return []
     what = "full output of the build" if symptom == "A.1" else "full traceback of the import"
-    return [MissingItem(id="log", ask=f"Please post the {what}.")]
+    return [MissingItem(id="log", ask=f"Please post the {what}{_as_text(text)}.")]
 
 
 def _versions(reading: Reading, text: str, symptom: str) -> list[MissingItem]:

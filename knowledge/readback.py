@@ -22,6 +22,7 @@ from knowledge.diagnostics.result import FENCE, read_block, split_blocks
 from knowledge.diagnostics.sentences import sentences
 from knowledge.errors import InputError
 from knowledge.evidence.reading import Reading
+from knowledge.frameworks import built_on
 from knowledge.judging.axes import Judged
 from knowledge.judging.judge import Judgement
 from knowledge.report import Report
@@ -30,7 +31,6 @@ from knowledge.triage import Triage
 
 MOST_NOTES = 3
 """Blocks that could not be read of which the notes speak."""
-_OF_TORCH = frozenset({"pytorch", "deepspeed", "megatron", "colossalai", "lightning", "accelerate"})
 _FENCE = "```"
 _NAME = "distriage-result"
 
@@ -77,7 +77,7 @@ def surroundings(reading: Reading, symptom: str) -> Surroundings:
     versions = reading.versions
     return Surroundings(
         launcher=reading.launcher is not None or len(reading.ranks) > 1 or (reading.world_size or 1) > 1,
-        torch="torch" in versions or reading.framework in _OF_TORCH,
+        torch="torch" in versions or reading.framework in built_on("pytorch"),
         framework=reading.framework is not None,
         gpu=any(name in versions for name in ("cuda", "cudnn", "nccl", "driver")),
     )

@@ -160,6 +160,21 @@ class Neighbour(_Value):
     )
 
 
+class EarlierReport(_Value):
+    """An earlier report of the same repository that shows the same failure. Texts are redacted."""
+
+    id: str
+    url: str = Field(description="empty = not known")
+    title: str
+    opened: str | None = Field(default=None, description="the day it was opened")
+    why: list[str] = Field(description="what the two have in common, most telling first")
+    is_open: bool
+    ended: str = Field(description="how it stands or ended; empty = not known")
+    possible_regression: bool = Field(
+        default=False, description="this report is on a release that should hold the fix"
+    )
+
+
 class Support(_Value):
     """How many labelled cases stand behind a fix pattern: `count` of `of`."""
 
@@ -273,6 +288,11 @@ class Triage(_Value):
     evidence: Evidence
     findings: list[Finding] = Field(
         default=[], description="known failures it may be, the most probable first; at most three"
+    )
+    same_failure: list[EarlierReport] = Field(
+        default=[],
+        description="earlier reports of the repository itself that show the same failure; at most two, none where "
+        "its history is not known",
     )
     neighbours: list[Neighbour]
     advice: Advice

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import shlex
 import tomllib
+from collections.abc import Collection
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,7 @@ _NODES = (
         ast.cmpop,
     ),
     *(ast.If, ast.IfExp, ast.For, ast.With, ast.withitem),
+    *(ast.FunctionDef, ast.arguments, ast.arg, ast.Return, ast.ListComp, ast.GeneratorExp, ast.comprehension),
 )
 
 
@@ -265,7 +267,8 @@ def code_fault(code: Snippet, material: Material) -> str | None:
         return "does not parse"
     if unsafe(ast.unparse(tree)):
         return "unsafe"
-    return next((fault for node in ast.walk(tree) if (fault := _node_fault(node, material))), None)
+    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    return next((fault for node in ast.walk(tree) if (fault := _node_fault(node, material, own))), None)
 
 
 def plain_code(text: str) -> str:
@@ -273,7 +276,7 @@ def plain_code(text: str) -> str:
     return ast.unparse(ast.parse(text))
 
 
-def _node_fault(node: ast.AST, material: Material) -> str | None:
+def _node_fault(node: ast.AST, material: Material, own: Collection[str]) -> str | None:
     if not isinstance(node, _NODES):
         return "construct"
     # Code that does nothing, such as a lone word, is text in disguise.
@@ -281,17 +284,26 @@ def _node_fault(node: ast.AST, material: Material) -> str | None:
         return "text in code"
     if isinstance(node, ast.Import | ast.ImportFrom):
         return _import_fault(node)
+    if isinstance(node, ast.FunctionDef):
+        return _function_fault(node)
     if isinstance(node, ast.Attribute | ast.Name):
         name = node.attr if isinstance(node, ast.Attribute) else node.id
         if (name.startswith("__") and name != "__version__") or name in _no_call():
             return "name"
     if isinstance(node, ast.Call):
-        return _call_fault(node, material)
+        return None if ast.unparse(node.func) in own else _call_fault(node, material)
     if isinstance(node, ast.Constant) and isinstance(node.value, str | bytes):
         return _string_fault(str(node.value), material)
     if isinstance(node, ast.Assign | ast.AugAssign):
         return _target_fault(node)
     return None
+
+
+def _function_fault(node: ast.FunctionDef) -> str | None:
+    """A function has no decorator, takes no known name for its own, and does something."""
+    taken = {node.name, *(arg.arg for arg in ast.walk(node) if isinstance(arg, ast.arg))}
+    known = words("code", "calls") | words("code", "modules") | _no_call()
+    return "construct" if node.decorator_list or taken & known else None
 
 
 def _import_fault(node: ast.Import | ast.ImportFrom) -> str | None:
@@ -325,7 +337,7 @@ def _string_fault(text: str, material: Material) -> str | None:
     if text in settings() or re2.fullmatch(r"[A-Za-z0-9_ .:,=%-]{0,60}", text):
         shown = (*material.entries.values(), material.ours, *material.lines.values())
         short = len(text.split()) <= 4 and not re2.search(r"[A-Za-z]\.[A-Za-z]", text)
-        return None if short or any(text in one for one in shown[:-1]) else "string"
+        return None if short or any(text in one for one in shown) else "string"
     return "string"
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import re2
@@ -50,6 +50,10 @@ _LEANS = re2.compile(
     r"(?:Both|Also|Then|This|That|These|Those|They|It|So|Otherwise|Instead|Either|Hence|Therefore)\b"
 )
 """How a sentence begins that says nothing without the one before it."""
+_POINTS = re2.compile(
+    r"(?i)\bbelow\b|\b(?:this|the|that|following) (?:command|snippet|script|code|Python)\b|\bas follows\b"
+)
+"""How a sentence points at a command or a piece of code that stands apart from it."""
 _REFERENCE = re2.compile(r"#\s*[0-9]|\bGH-[0-9]")
 _ADDRESS = re2.compile(r"(?i)\b[a-z][a-z0-9+.-]{1,12}:/+\S*|\bwww\.\S+|\b(?:mailto|javascript|data):\S*")
 _DOMAIN = re2.compile(
@@ -189,8 +193,15 @@ def held(draft: Draft, material: Material) -> Held:
         c for c in _snippets("command", draft.commands, known, voided) if f"`{c.text}`" not in said
     )
     code = _snippets("code", draft.code, known, voided)
-    left = Draft(tuple(sentences), commands, code)
+    left = _pointing_somewhere(Draft(tuple(sentences), commands, code), draft)
     return Held(left if has_core(left) else None, tuple(voided))
+
+
+def _pointing_somewhere(left: Draft, draft: Draft) -> Draft:
+    """What is left, without the sentences that point at commands and code of which nothing is left."""
+    if left.commands or left.code or not (draft.commands or draft.code):
+        return left
+    return replace(left, sentences=tuple(s for s in left.sentences if not _POINTS.search(s.text)))
 
 
 def has_core(draft: Draft) -> bool:
@@ -491,6 +502,7 @@ def without(draft: Draft, refuted: Collection[int]) -> Draft | None:
         tuple(one for n, one in enumerate(draft.commands, commands) if n not in out),
         tuple(one for n, one in enumerate(draft.code, code) if n not in out),
     )
+    kept = _pointing_somewhere(kept, draft)
     return kept if has_core(kept) else None
 
 

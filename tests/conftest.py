@@ -14,7 +14,7 @@ from knowledge.engine import Knowledge, load_knowledge
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 CACHE = Path(os.environ.get("DISTRIAGE_DATA_DIR", Path(__file__).parents[1] / "build" / "data")) / "cache"
-OWN_TARGET = {"browser", "payloads", "reference", "llm_server", "soak", "setups", "inject"}
+OWN_TARGET = {"browser", "package", "payloads", "reference", "llm_server", "soak", "setups", "inject"}
 """Folders whose tests need more than pip; CI installs it, so a skip there hides a missing installation."""
 EXCUSED = ("cgroup-memory", "others took")
 """What no package brings: control groups of version 1, a machine to oneself."""

@@ -20,7 +20,7 @@ DOCUMENTS = [
     "SECURITY.md",
     *(
         f"docs/{name}.md"
-        for name in ("github", "slack", "operating", "diagnostics", "architecture", "extending")
+        for name in ("github", "slack", "operating", "diagnostics", "architecture", "extending", "cli", "api")
     ),
 ]
 SHORT_SENTENCES = [name for name in DOCUMENTS if name not in ("docs/diagnostics.md", "docs/architecture.md")]
@@ -28,6 +28,7 @@ CODE = sorted(
     file
     for pattern in (
         "bot/cli/*.py",
+        "bot/api/*.py",
         "bot/settings.py",
         "bot/serve/*.py",
         *(f"bot/slack/{name}.py" for name in ("words", "answer", "doctor", "files", "install", "modals")),

@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 
+from bot.cli.examples import examples
 from knowledge.errors import InputError
 
-config_app = typer.Typer(no_args_is_help=True, help="A repository's own configuration file.")
+EXAMPLE = examples("bot config check .github/distriage.yml")
+config_app = typer.Typer(no_args_is_help=True, help="A repository's own configuration file.", epilog=EXAMPLE)
 
 
 def register(app: typer.Typer) -> None:
@@ -22,7 +24,7 @@ def _group() -> None:
     """Keep `check` a subcommand of its own."""
 
 
-@config_app.command()
+@config_app.command(epilog=EXAMPLE)
 def check(
     file: Annotated[Path, typer.Argument(help="A .github/distriage.yml.")],
 ) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.cli.diagnose_output import Answered, as_document, show
+from bot.cli.examples import examples
 from knowledge.errors import InputError, UserError
 
 if TYPE_CHECKING:
@@ -33,7 +34,12 @@ PYTHONS = ('"${PYTHON:-python3}"', "python3", "python")
 
 def register(app: typer.Typer) -> None:
     """Add the command to the application."""
-    app.command(name="diagnose")(diagnose_command)
+    epilog = examples(
+        "bot diagnose",
+        "bot diagnose --hosts node1,node2 --framework pytorch",
+        "bot diagnose --python /opt/conda/bin/python --json",
+    )
+    app.command(name="diagnose", epilog=epilog)(diagnose_command)
 
 
 def diagnose_command(

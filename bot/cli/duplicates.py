@@ -9,12 +9,14 @@ from typing import Annotated
 
 import typer
 
+from bot.cli.examples import examples
 from knowledge.errors import UserError
 
 
 def register(group: typer.Typer) -> None:
     """Add the command to the group `eval`."""
-    group.command(name="duplicates")(duplicates_command)
+    epilog = examples("bot eval duplicates tracker.jsonl.gz --out ranked.jsonl")
+    group.command(name="duplicates", epilog=epilog)(duplicates_command)
 
 
 def duplicates_command(
@@ -45,7 +47,7 @@ def duplicates_command(
         )
     weights = load_weights()
     settings = load_settings()
-    cache = settings.data_dir / "cache"
+    cache = settings.cache
     target = _target(out)
     with ticking() as tick:
         plain = rank_plainly(tracker, tick)

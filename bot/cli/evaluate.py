@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from bot.cli.examples import examples
 from knowledge.errors import UserError
 
 if TYPE_CHECKING:
@@ -27,7 +28,13 @@ def register(app: typer.Typer) -> None:
     """Add the command and its subcommand to the application."""
     from bot.cli import duplicates, fetch_study1
 
-    group = typer.Typer(invoke_without_command=True, help=eval_command.__doc__)
+    epilog = examples(
+        "bot eval --report out/",
+        "bot eval --data labelled.jsonl",
+        "bot eval --gate baseline.json",
+        "bot eval --compare old.json new.json",
+    )
+    group = typer.Typer(invoke_without_command=True, help=eval_command.__doc__, epilog=epilog)
     group.callback()(eval_command)
     fetch_study1.register(group)
     duplicates.register(group)
@@ -176,7 +183,7 @@ def _run(
 
     settings = load_settings()
     with ticking() as tick:
-        session = Session(settings.model_dir, settings.data_dir / "cache", tick)
+        session = Session(settings.model_dir, settings.cache, tick)
         plan = make(session)
         with open_systems(names, session, plan, access, fit_fusion=fit_fusion, fresh=fresh) as systems:
             runs = finished(session.run(plan, systems), systems)
@@ -185,9 +192,7 @@ def _run(
         reports = [report for report in reports if report.id in labels]
         found = None
         if reports:
-            knowledge = load_knowledge(
-                settings.model_dir, settings.data_dir / "cache", encoder=session.encoder
-            )
+            knowledge = load_knowledge(settings.model_dir, settings.cache, encoder=session.encoder)
             found = score_findings(reports, knowledge, lambda n: tick("matching known failures", n))
     if plan.skipped:
         print(f"Skipped {plan.skipped} records that are in the training data.", file=sys.stderr)

@@ -8,9 +8,14 @@ from typing import Annotated
 
 import typer
 
-from knowledge.errors import DataError, InputError
+from bot.cli.examples import examples
+from knowledge.errors import InputError
 
-failures_app = typer.Typer(help="The catalogue of known failures.", no_args_is_help=True)
+failures_app = typer.Typer(
+    help="The catalogue of known failures.",
+    no_args_is_help=True,
+    epilog=examples('bot failures search "unhandled system error"', "bot failures show cuda-driver-too-old"),
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -18,7 +23,13 @@ def register(app: typer.Typer) -> None:
     app.add_typer(failures_app, name="failures")
 
 
-@failures_app.command("list")
+def _ids(typed: str) -> list[str]:
+    from knowledge.findings.failure import load_catalogue
+
+    return [id for id in load_catalogue() if id.startswith(typed)]
+
+
+@failures_app.command("list", epilog=examples("bot failures list", "bot failures list nccl"))
 def list_command(
     area: Annotated[str | None, typer.Argument(help="One area only, e.g. nccl.")] = None,
 ) -> None:
@@ -29,6 +40,7 @@ def list_command(
     from knowledge.findings.compile import AREAS
     from knowledge.findings.failure import load_catalogue
 
+    area = area.casefold() if area else None
     if area is not None and area not in AREAS:
         raise InputError(f"{area} is not an area.", f"Areas: {', '.join(AREAS)}.")
     console = Console(highlight=False)
@@ -41,60 +53,40 @@ def list_command(
             console.print(table)
 
 
-@failures_app.command()
-def show(id: Annotated[str, typer.Argument(help="The id of an entry, e.g. cuda-driver-too-old.")]) -> None:
+@failures_app.command(epilog=examples("bot failures show cuda-driver-too-old"))
+def show(
+    id: Annotated[
+        str,
+        typer.Argument(help="The id of an entry, e.g. cuda-driver-too-old.", autocompletion=_ids),
+    ],
+) -> None:
     """Show one entry: what happens, why, how to check, how to fix, sources."""
     from rich.console import Console
     from rich.markdown import Markdown
 
-    from knowledge.findings.failure import load_catalogue
+    from bot.api.catalogue import entry, markdown
 
-    entries = load_catalogue()
-    entry = entries.get(id.casefold())
-    if entry is None:
-        from difflib import get_close_matches
-
-        near = get_close_matches(id, entries, 3, 0.4)
-        raise InputError(
-            f"No entry with id {id}.",
-            f"Similar: {', '.join(near)}." if near else "See: bot failures search TEXT",
-        )
-    sections = [
-        f"# {entry.title}",
-        entry.answer,
-        f"## What happens\n\n{entry.what}",
-        "## Why\n\n" + "\n".join(f"{n}. {item}" for n, item in enumerate(entry.why, 1)),
-        "## Check\n\n" + "\n".join(f"- {item}" for item in entry.check),
-        "## Fix\n\n" + "\n".join(f"- {item}" for item in entry.remedy),
-        f"## Not this when\n\n{entry.not_this_when}",
-        *([f"Affected: {entry.affected}"] if entry.affected else []),
-        *([f"Fixed in: {entry.fixed_in}"] if entry.fixed_in else []),
-        "## Sources\n\n" + "\n".join(f"- {source}" for source in entry.sources),
-    ]
-    Console(highlight=False).print(Markdown("\n\n".join(sections)))
+    Console(highlight=False).print(Markdown(markdown(entry(id))))
 
 
-@failures_app.command()
+@failures_app.command(epilog=examples('bot failures search "unhandled system error"'))
 def search(
     text: Annotated[str, typer.Argument(help="An error line or a few words.")],
     count: Annotated[int, typer.Option(min=1, max=50, help="How many entries to print.")] = 8,
 ) -> None:
     """Find the entries whose text or example reports best match TEXT."""
-    from embeddings.lexical import LexicalIndex
-    from knowledge.findings.failure import load_catalogue
+    from bot.api.catalogue import search as find
 
-    entries = load_catalogue()
-    words = [" ".join([e.title, e.answer, e.what, *e.why, *e.patterns, *e.remedy]) for e in entries.values()]
-    found = LexicalIndex.build(list(entries), words).search(text, count)
+    found = find(text, count)
     if not found:
         print("Nothing found.")
-    for id, _ in found:
-        print(f"{id}: {entries[id].title}")
+    for entry in found:
+        print(f"{entry.id}: {entry.title}")
 
 
-@failures_app.command()
+@failures_app.command(epilog=examples("bot failures check"))
 def check() -> None:
-    """Check every entry and its examples; exit with code 2 if one breaks a rule. Needs a checkout."""
+    """Check every entry and its examples; exit with code 1 if one breaks a rule. Needs a checkout."""
     from knowledge.findings.check import problems
     from knowledge.findings.compile import read_catalogue
 
@@ -103,11 +95,12 @@ def check() -> None:
     for problem in wrong:
         print(problem)
     if wrong:
-        raise DataError(f"{len(wrong)} problems.", "Fix the entries listed above.")
+        typer.echo(f"{len(wrong)} problems. Fix the entries listed above.", err=True)
+        raise typer.Exit(1)
     print(f"{len(entries)} entries, {sum(map(len, examples.values()))} examples: no problems.")
 
 
-@failures_app.command()
+@failures_app.command(epilog=examples("bot failures new nccl nccl-my-failure"))
 def new(
     area: Annotated[str, typer.Argument(help="The area it belongs to, e.g. nccl.")],
     id: Annotated[str, typer.Argument(help="A new id in lower case with dashes.")],

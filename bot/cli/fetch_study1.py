@@ -8,10 +8,13 @@ from typing import Annotated
 
 import typer
 
+from bot.cli.examples import examples
+
 
 def register(group: typer.Typer) -> None:
     """Add the command to the group `eval`."""
-    group.command(name="fetch-study1")(fetch_study1_command)
+    epilog = examples("bot eval fetch-study1 --out study1/")
+    group.command(name="fetch-study1", epilog=epilog)(fetch_study1_command)
 
 
 def fetch_study1_command(

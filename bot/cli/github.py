@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bot.cli.examples import examples
+from bot.cli.waiting import waiting
 from knowledge.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,7 +19,8 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the GitHub App's command to the application."""
-    app.command()(simulate)
+    epilog = examples("bot simulate payload.json", "bot simulate payload.json --config .github/distriage.yml")
+    app.command(epilog=epilog)(simulate)
 
 
 def simulate(
@@ -30,7 +33,10 @@ def simulate(
     from bot.github.simulate import simulate as run
 
     text = _read(config) if config else None
-    typer.echo(describe(run(read_payload(payload), _core(), text)))
+    data = read_payload(payload)
+    with waiting("triaging"):
+        found = run(data, _core(), text)
+    typer.echo(describe(found))
 
 
 def read_payload(path: Path) -> dict[str, Any]:

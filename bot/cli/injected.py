@@ -18,7 +18,7 @@ def run_injected(path: Path, report: Path | None) -> None:
 
     records = read_injected(path)
     settings = load_settings()
-    knowledge = load_knowledge(settings.model_dir, settings.data_dir / "cache")
+    knowledge = load_knowledge(settings.model_dir, settings.cache)
     with ticking() as tick:
         rows = score_injected(
             records,

@@ -7,19 +7,34 @@ from typing import Annotated
 
 import typer
 
-from knowledge.errors import DataError
+from bot.cli.examples import examples
+from bot.cli.waiting import waiting
 
-corpus_app = typer.Typer(help="The corpus of labelled cases.", no_args_is_help=True)
+corpus_app = typer.Typer(
+    help="The corpus of labelled cases.", no_args_is_help=True, epilog=examples("bot corpus stats")
+)
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the application."""
-    app.command()(taxonomy)
+    epilog = examples("bot taxonomy", "bot taxonomy D.2.1", "bot taxonomy fix:hardware")
+    app.command(epilog=epilog)(taxonomy)
     app.add_typer(corpus_app, name="corpus")
 
 
+def _ids(typed: str) -> list[str]:
+    from knowledge.taxonomy import load_taxonomy
+    from knowledge.triage import AXES
+
+    every = dict.fromkeys(entry.id for axis in AXES for entry in load_taxonomy().on_axis(axis))
+    return [id for id in every if id.startswith(typed)]
+
+
 def taxonomy(
-    id: Annotated[str | None, typer.Argument(help="An id, e.g. D.2.1, network, fix:hardware.")] = None,
+    id: Annotated[
+        str | None,
+        typer.Argument(help="An id in any case, e.g. D.2.1, network, fix:hardware.", autocompletion=_ids),
+    ] = None,
 ) -> None:
     """Explain an id: its meaning, counts, fix patterns and an example case. Without an id, list all."""
     from rich.console import Console
@@ -36,7 +51,7 @@ def taxonomy(
             print_entry(entry, load_taxonomy(), load_cases(), console)
 
 
-@corpus_app.command()
+@corpus_app.command(epilog=examples("bot corpus stats"))
 def stats() -> None:
     """Count the cases by framework, type, stage, symptom and label source."""
     from dataclasses import asdict
@@ -59,13 +74,13 @@ def stats() -> None:
             console.print(f"{name}: {value}")
 
 
-@corpus_app.command()
+@corpus_app.command(epilog=examples("bot corpus check", "bot corpus check mine.jsonl"))
 def check(
     files: Annotated[
         list[Path] | None, typer.Argument(help="Your own .jsonl files to check as well.")
     ] = None,
 ) -> None:
-    """Check every case against the schema and the taxonomy; exit with code 2 if one breaks a rule."""
+    """Check every case against the schema and the taxonomy; exit with code 1 if one breaks a rule."""
     from knowledge.cases import check_cases, load_cases
     from knowledge.signatures import load_signatures
     from knowledge.versions import load_facts
@@ -74,27 +89,31 @@ def check(
     for problem in problems:
         print(problem)
     if problems:
-        raise DataError(f"{len(problems)} problems.", "Fix the lines listed above.")
+        typer.echo(f"{len(problems)} problems. Fix the lines listed above.", err=True)
+        raise typer.Exit(1)
     print(
         f"{len(load_cases())} cases, {len(load_signatures())} signatures, {len(load_facts())} version facts: "
         "no problems."
     )
 
 
-@corpus_app.command()
+@corpus_app.command(epilog=examples("bot corpus build"))
 def build() -> None:
     """Rebuild the index, converting the model first if needed."""
     from bot.settings import load_settings
     from knowledge.engine import load_knowledge
 
     settings = load_settings()
-    knowledge = load_knowledge(settings.model_dir, settings.data_dir / "cache", rebuild=True)
+    with waiting("converting and indexing"):
+        knowledge = load_knowledge(settings.model_dir, settings.cache, rebuild=True)
     print(
         f"Indexed {len(knowledge.store.cases)} cases with {knowledge.encoder.backend} in {settings.data_dir / 'cache'}."
     )
 
 
-@corpus_app.command(name="import-labels")
+@corpus_app.command(
+    name="import-labels", epilog=examples("bot corpus import-labels final_categories.xlsx --out labels.jsonl")
+)
 def import_labels_command(
     sheet: Annotated[Path, typer.Argument(help="final_categories.xlsx of study 1's replication package.")],
     out: Annotated[Path | None, typer.Option(help="Write the labels here, one JSON record per line.")] = None,

@@ -5,25 +5,40 @@ Heavy imports stand inside the commands, so that `bot triage` does not pay for t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+
+from bot.cli.examples import examples
+from bot.cli.waiting import waiting
 
 if TYPE_CHECKING:
     from bot.db.deliveries import StoredDelivery
     from bot.settings import Settings
 
-db_app = typer.Typer(help="The database.", no_args_is_help=True)
-deliveries_app = typer.Typer(help="Webhook deliveries and their outcomes.", no_args_is_help=True)
-admin_app = typer.Typer(help="The maintainers' page.", no_args_is_help=True)
+db_app = typer.Typer(help="The database.", no_args_is_help=True, epilog=examples("bot db upgrade"))
+deliveries_app = typer.Typer(
+    help="Webhook deliveries and their outcomes.",
+    no_args_is_help=True,
+    epilog=examples("bot deliveries list --state dead", "bot deliveries retry all"),
+)
+admin_app = typer.Typer(
+    help="The maintainers' page.", no_args_is_help=True, epilog=examples("bot admin link --hours 8")
+)
 
 
 def register(app: typer.Typer) -> None:
     """Add the service's commands to the application."""
-    app.command()(serve)
-    app.command()(worker)
-    app.command()(doctor)
-    app.command()(corrections)
+    ran: dict[Callable[..., None], tuple[str, ...]] = {
+        serve: ("bot serve", "bot serve --host 0.0.0.0 --port 8000 --web-only"),
+        worker: ("bot worker", "bot worker --metrics-port 9100"),
+        doctor: ("bot doctor",),
+        corrections: ("bot corrections > corrected.jsonl",),
+        forget: ("bot forget octo/train", "bot forget --yes octo/train"),
+    }
+    for command, shown in ran.items():
+        app.command(epilog=examples(*shown))(command)
     app.add_typer(db_app, name="db")
     app.add_typer(deliveries_app, name="deliveries")
     app.add_typer(admin_app, name="admin")
@@ -58,12 +73,37 @@ def doctor() -> None:
     """Check settings, database, model, App credentials and Slack, and say how to fix what is wrong."""
     from bot.serve.doctor import examine
 
-    findings = examine()
+    with waiting("checking"):
+        findings = examine()
     for finding in findings:
         typer.echo(f"{finding.state:<7} {finding.subject}: {finding.text}")
         if finding.remedy:
             typer.echo(f"        -> {finding.remedy}")
     raise typer.Exit(1 if any(finding.state == "broken" for finding in findings) else 0)
+
+
+def forget(
+    repository: Annotated[str, typer.Argument(help="OWNER/REPO.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Delete without asking.")] = False,
+) -> None:
+    """Delete everything stored about a repository: triages, comments' records, corrections, deliveries, history."""
+    import re
+
+    from bot.cli.operate import forget_repository
+    from knowledge.errors import InputError
+
+    if not re.fullmatch(r"[\w.-]+/[\w.-]+", repository):
+        raise InputError(f"{repository!r} is not a repository.", "Use OWNER/REPO.")
+    if not yes:
+        found = forget_repository(repository, really=False)
+        if not found:
+            typer.echo(f"Nothing is stored about {repository}.")
+            return
+        typer.echo("\n".join(f"{rows:>7}  {table}" for table, rows in found.items()))
+        typer.confirm(f"Delete these {sum(found.values())} rows about {repository}?", abort=True)
+    gone = forget_repository(repository, really=True)
+    typer.echo(f"deleted {sum(gone.values())} rows about {repository}")
+    typer.echo("If the App is still installed there, new issues are stored again.")
 
 
 def corrections() -> None:
@@ -76,7 +116,7 @@ def corrections() -> None:
         typer.echo(json.dumps(given.as_record(), ensure_ascii=False))
 
 
-@db_app.command("upgrade")
+@db_app.command("upgrade", epilog=examples("bot db upgrade"))
 def db_upgrade() -> None:
     """Upgrade the database schema (the service does this at startup)."""
     from bot.db.connect import database_url
@@ -88,7 +128,7 @@ def db_upgrade() -> None:
     typer.echo(f"applied {len(applied)} migrations" if applied else "up to date")
 
 
-@deliveries_app.command("list")
+@deliveries_app.command("list", epilog=examples("bot deliveries list --state dead --limit 10"))
 def deliveries_list(
     state: Annotated[
         Literal["queued", "done", "superseded", "dead"] | None,
@@ -103,7 +143,7 @@ def deliveries_list(
         typer.echo(_line(delivery))
 
 
-@deliveries_app.command("show")
+@deliveries_app.command("show", epilog=examples("bot deliveries show 0b3fd1a2"))
 def deliveries_show(delivery: Annotated[str, typer.Argument(help="Id of the delivery.")]) -> None:
     """Show one delivery, with its error and the stored part of its payload."""
     import json
@@ -121,7 +161,7 @@ def deliveries_show(delivery: Annotated[str, typer.Argument(help="Id of the deli
     typer.echo(json.dumps(found.payload, indent=2, ensure_ascii=True))
 
 
-@deliveries_app.command("retry")
+@deliveries_app.command("retry", epilog=examples("bot deliveries retry 0b3fd1a2", "bot deliveries retry all"))
 def deliveries_retry(
     delivery: Annotated[str, typer.Argument(help="Id of a dead delivery, or `all`.")],
 ) -> None:
@@ -134,7 +174,7 @@ def deliveries_retry(
     typer.echo(f"queued {len(retried)} again")
 
 
-@admin_app.command("link")
+@admin_app.command("link", epilog=examples("bot admin link --hours 8"))
 def admin_link(
     hours: Annotated[float, typer.Option(help="Hours until the link expires.", min=0.1, max=24 * 30)] = 24.0,
     installation: Annotated[
@@ -175,8 +215,8 @@ def _unknown(delivery: str, kind: str = "") -> Exception:
 
 def _settings_with_logs() -> Settings:
     from bot.runtime.logs import configure_logs
-    from bot.settings import load_settings
+    from bot.settings import load_service_settings
 
-    settings = load_settings()
+    settings = load_service_settings()
     configure_logs(settings.log_level)
     return settings

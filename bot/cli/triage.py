@@ -3,46 +3,64 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from bot.cli.triage_once import configured_llm, open_triager, print_requests
-from bot.reports.files import (
-    BadRecord,
-    count_lines,
-    is_batch,
-    printable,
-    read_batch,
-    read_input,
-    read_together,
-)
+from bot.cli.examples import examples
+from bot.cli.waiting import waiting
 from knowledge.errors import InputError, UserError
 
 if TYPE_CHECKING:
+    from bot.cli.history_run import Look
+    from bot.reports.files import Input
     from knowledge.engine import Knowledge
     from knowledge.report import Report
     from knowledge.triage import Triage
 
 Format = Literal["terminal", "markdown", "json"]
+Length = Literal["brief", "screen", "long"]
 NO_SCRIPT = "# No probe would add anything to this report.\n"
 
 
 def register(app: typer.Typer) -> None:
     """Add the command to the application."""
-    app.command(name="triage")(triage_command)
+    epilog = examples(
+        "bot triage report.md",
+        "bot triage --brief train.log",
+        "bot triage logs/",
+        "bot triage --together rank0.log rank1.log",
+        "bot triage --out-script diagnose.sh report.md",
+        "bot triage --result result.txt report.md",
+        "kubectl logs job/train | bot triage -",
+        "bot triage --format json batch.jsonl",
+    )
+    app.command(name="triage", epilog=epilog)(triage_command)
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How triages are written, and where to."""
+
+    format: Format | None
+    length: Length
+    out: Path | None
+    script: Path | None
 
 
 def triage_command(
     reports: Annotated[
         list[str],
         typer.Argument(
-            help="Files (.md, .txt, .log, .json of a GitHub issue, .jsonl batch), or - for standard input."
+            help="Files (.md, .txt, .log, .json of a GitHub issue, .jsonl batch), a folder with the logs of one job, "
+            "or - for standard input."
         ),
     ],
     format: Annotated[
@@ -54,6 +72,9 @@ def triage_command(
     result: Annotated[
         Path | None, typer.Option(help="File with the diagnostics output; updates the cause probabilities.")
     ] = None,
+    brief: Annotated[
+        bool, typer.Option("--brief", help="Print only the finding, why, and what to do: 12 lines at most.")
+    ] = False,
     long: Annotated[
         bool, typer.Option("--long", help="Print everything: classification, similar issues, all fixes.")
     ] = False,
@@ -63,14 +84,23 @@ def triage_command(
             "--together", help="Read the files or folder as the logs of one job, one file per rank or node."
         ),
     ] = False,
+    repository: Annotated[
+        str | None,
+        typer.Option(help="OWNER/REPO whose history to search for the same failure; see `bot backfill`."),
+    ] = None,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Print what would be sent to the configured LLM, without sending it."),
     ] = False,
 ) -> None:
     """Triage failure reports: what failed, why, how similar cases were fixed, what to run next."""
+    from bot.cli.triage_once import configured_llm, open_triager, print_requests
+    from bot.reports.files import is_batch
+
+    if brief and (long or format in ("markdown", "json")):
+        raise UserError("--brief works with the terminal format only, without --long.", "Omit one of them.")
     batches = [] if together else [path for path in reports if is_batch(path)]
-    if batches and (len(reports) > 1 or format in ("terminal", "markdown") or out_script or result):
+    if batches and (len(reports) > 1 or format in ("terminal", "markdown") or out_script or result or brief):
         raise UserError(
             "A .jsonl batch must be the only input and always prints JSON.",
             "Use: bot triage --format json BATCH.jsonl",
@@ -79,29 +109,38 @@ def triage_command(
         raise UserError("--out-script works with one report only.", "Triage the reports one at a time.")
     if dry_run:
         llm = configured_llm()
-        asked = _records(batches[0]) if batches else iter(_values(reports, together))
+        asked = _records(batches[0]) if batches else (one.report for one in _inputs(reports, together))
         print_requests(asked, _knowledge(), llm)
         return
     if batches:
-        _batch(batches[0], top, out)
+        _batch(batches[0], top, out, repository)
         return
-    values = _values(reports, together)
+    form = _Form(format, "brief" if brief else "long" if long else "screen", out, out_script)
+    inputs = _inputs(reports, together)
     told = _read(result) if result else None
     if out is not None:
         _empty(out)
     knowledge = _knowledge()
-    with open_triager(knowledge, top) as triage_of:
-        for report in values:
-            triage = triage_of(report, told)
+    with open_triager(knowledge, top) as triage_of, _history(repository, knowledge) as look:
+        for given in inputs:
+            with waiting(f"reading {given.report.id}"):
+                triage = look(given.report, triage_of(given.report, told))
             if out_script:
                 from knowledge.readback import whole_script
 
                 _write(out_script, whole_script(triage, told) or NO_SCRIPT)
-            _show(triage, knowledge, format, out, str(out_script) if out_script else None, long=long)
+            _show(triage, knowledge, form, given)
 
 
-def _values(paths: list[str], together: bool) -> list[Report]:
-    return [read_together(paths)] if together else [read_input(path) for path in paths]
+def _inputs(paths: list[str], together: bool) -> list[Input]:
+    """One for each path; all in one with `together`, and all logs of a folder."""
+    from bot.reports.files import Input, read_input, read_together
+
+    if together:
+        return [read_together(paths)]
+    return [
+        read_together([path]) if Path(path).is_dir() else Input(read_input(path), (path,)) for path in paths
+    ]
 
 
 def _empty(out: Path) -> None:
@@ -117,13 +156,16 @@ def _knowledge() -> Knowledge:
     from knowledge.engine import load_knowledge
 
     settings = load_settings()
-    cache = settings.data_dir / "cache"
+    cache = settings.cache
     if not (cache / "index" / "corpus.txt").exists():
         print("First run: converting the model and indexing the corpus (under a minute) ...", file=sys.stderr)
-    return load_knowledge(settings.model_dir, cache)
+    with waiting("loading"):
+        return load_knowledge(settings.model_dir, cache)
 
 
 def _read(path: Path) -> str:
+    from bot.reports.files import printable
+
     try:
         return path.read_text("utf-8", "replace")
     except OSError as error:
@@ -132,43 +174,57 @@ def _read(path: Path) -> str:
         ) from error
 
 
-def _show(
-    triage: Triage,
-    knowledge: Knowledge,
-    format: Format | None,
-    out: Path | None,
-    script: str | None,
-    *,
-    long: bool,
-) -> None:
-    if format == "json":
+def _show(triage: Triage, knowledge: Knowledge, form: _Form, given: Input) -> None:
+    if form.format == "json":
         text = triage.model_dump_json() + "\n"
-    elif format == "markdown":
+    elif form.format == "markdown":
         from bot.render.markdown import markdown_of
 
-        text = markdown_of(triage, knowledge.taxonomy, script=long)
+        text = markdown_of(triage, knowledge.taxonomy, script=form.length == "long")
     else:
-        from rich.console import Console
-
-        from bot.render.terminal import print_triage
-
-        if out is None:
-            print_triage(triage, knowledge.taxonomy, Console(highlight=False), script, long=long)
-            return
-        with out.open("a", encoding="utf-8") as file:
-            console = Console(file=file, highlight=False, width=100)
-            print_triage(triage, knowledge.taxonomy, console, script, long=long)
+        _print(triage, knowledge, form, given)
         return
-    if out is None:
+    if form.out is None:
         sys.stdout.write(text)
     else:
-        with out.open("a", encoding="utf-8") as file:
+        with form.out.open("a", encoding="utf-8") as file:
             file.write(text)
 
 
-def _batch(path: str, top: int, out: Path | None) -> None:
+def _print(triage: Triage, knowledge: Knowledge, form: _Form, given: Input) -> None:
+    from rich.console import Console
+
+    from bot.render.decision import Source
+    from bot.render.terminal import print_brief, print_triage
+
+    command = "bot triage " + shlex.join(
+        ["--together", *given.paths] if len(given.paths) > 1 else given.paths
+    )
+    source = Source(command, str(form.script) if form.script else None, given.place)
+    with form.out.open("a", encoding="utf-8") if form.out else nullcontext(None) as file:
+        console = Console(file=file, highlight=False, width=100 if file else None)
+        if form.length == "brief":
+            print_brief(triage, knowledge.taxonomy, console, source)
+        else:
+            print_triage(triage, knowledge.taxonomy, console, source, long=form.length == "long")
+
+
+def _history(repository: str | None, knowledge: Knowledge) -> AbstractContextManager[Look]:
+    """What looks into the repository's history; without one, what leaves a triage as it is."""
+    if repository is None:
+        return nullcontext(lambda report, triage: triage)
+    from bot.cli.history_run import open_history
+    from bot.settings import load_settings
+
+    return open_history(load_settings(), repository, knowledge)
+
+
+def _batch(path: str, top: int, out: Path | None, repository: str | None) -> None:
     from rich.console import Console
     from rich.progress import track
+
+    from bot.cli.triage_once import open_triager
+    from bot.reports.files import BadRecord, count_lines, printable, read_batch
 
     records = read_batch(path)
     first = next(records, None)
@@ -180,6 +236,7 @@ def _batch(path: str, top: int, out: Path | None) -> None:
     bad = 0
     with (
         open_triager(knowledge, top) as triage_of,
+        _history(repository, knowledge) as look,
         out.open("w", encoding="utf-8") if out else nullcontext(sys.stdout) as sink,
     ):
         console = Console(stderr=True)
@@ -188,7 +245,7 @@ def _batch(path: str, top: int, out: Path | None) -> None:
                 bad += 1
                 sink.write(json.dumps({"id": record.id, "error": record.error}) + "\n")
             else:
-                sink.write(triage_of(record, None).model_dump_json() + "\n")
+                sink.write(look(record, triage_of(record, None)).model_dump_json() + "\n")
     if bad:
         raise UserError(
             f"{bad} lines of {printable(path)} are not valid records.",
@@ -197,6 +254,8 @@ def _batch(path: str, top: int, out: Path | None) -> None:
 
 
 def _records(path: str) -> Iterator[Report]:
+    from bot.reports.files import BadRecord, read_batch
+
     return (record for record in read_batch(path) if not isinstance(record, BadRecord))
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from bot.settings import load_settings
+from bot.settings import load_settings, unknown_settings
 from knowledge.errors import UserError
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ def open_triager(knowledge: Knowledge, top: int) -> Iterator[Triager]:
     from knowledge.engine import triage, triage_with_result
 
     settings = load_settings()
+    for said in unknown_settings():
+        print(f"warning: {said}", file=sys.stderr)
     config = llm_config(settings)
     silent = why_silent(config, measurement(settings, config)) if config else None
     if silent:

@@ -49,6 +49,12 @@ class SqlLedger:
         with self._transaction() as database:
             return self._spent(database, day, scope)
 
+    def forget(self, scope: str) -> int:
+        """Delete a scope, in any case of letters; how many rows. Raises `LedgerDown`."""
+        with self._transaction() as database:
+            query = f"DELETE FROM llm_spending WHERE lower(scope) = lower({self.mark})"
+            return int(database.execute(query, (scope,)).rowcount)
+
     def _spent(self, database: Any, day: str, scope: str) -> float:
         query = f"SELECT dollars FROM llm_spending WHERE day = {self.mark} AND scope = {self.mark}"
         row = database.execute(query, (day, scope)).fetchone()
@@ -114,3 +120,11 @@ def open_ledger(settings: Settings) -> Ledger:
     if settings.database_url is not None:
         return PostgresLedger(settings.database_url.get_secret_value())
     return FileLedger(settings.data_dir / "llm_spending.sqlite")
+
+
+def forget_spending(settings: Settings, repository: str) -> int:
+    """Delete what the file ledger holds of a repository; how many rows. PostgreSQL's is `bot.db.forget`'s."""
+    file = settings.data_dir / "llm_spending.sqlite"
+    if settings.database_url is not None or not file.exists():
+        return 0
+    return FileLedger(file).forget(repository)

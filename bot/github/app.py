@@ -10,14 +10,17 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cached_property, partial
+from urllib.parse import quote
 
 from github import Auth, GithubIntegration
 from github.Requester import Requester
 
 from bot.github.calls import Caller, Pause
 from bot.github.client import InstallationGitHub, install, read_retries
+from bot.github.graphql import GraphQl
+from bot.github.past_issues import TRIES, GitHubPast
 from bot.github.ports import FailedDelivery, GitHub, GitHubApp
-from bot.github.records import InstallationNote
+from bot.github.records import InstallationNote, RepoRef
 
 _PER_SWEEP = 200
 
@@ -67,6 +70,30 @@ class App(GitHubApp):
                 caller = Caller(make, self._api_url, Pause(self._clock))
                 self._installations[installation_id] = InstallationGitHub(caller, login)
             return self._installations[installation_id]
+
+    def past(self, installation_id: int, repo: RepoRef) -> GitHubPast:
+        """Its own caller: a rate limit met here does not hold up the service's other calls. It never waits."""
+        return self.history_of(installation_id, repo, tries=1)
+
+    def find_repository(self, full_name: str) -> tuple[int, RepoRef]:
+        """The installation that covers a repository, and the repository. Raises `Gone` where there is none."""
+        place = f"/repos/{quote(full_name)}"
+        installation = int(self._caller.call("GET", f"{place}/installation")["id"])
+        make = partial(self._for_installation, installation)
+        found = Caller(make, self._api_url, Pause(self._clock)).call("GET", place)
+        return installation, RepoRef(found["id"], found["full_name"])
+
+    def history_of(
+        self,
+        installation_id: int,
+        repo: RepoRef,
+        since: datetime | None = None,
+        most: int = 0,
+        tries: int = TRIES,
+    ) -> GitHubPast:
+        """The repository's issues for a back-fill; see `GitHubPast`."""
+        caller = Caller(partial(self._for_installation, installation_id), self._api_url, Pause(self._clock))
+        return GitHubPast(GraphQl(caller, self._api_url), repo, since, most, tries=tries)
 
     def installations(self) -> list[InstallationNote]:
         """GET all installations."""

@@ -6,12 +6,17 @@ from dataclasses import dataclass, replace
 
 from bot.gate.rules import check_ids
 from bot.github.decide import mode_now
+from bot.github.drafts import as_decided
+from bot.github.errors import Gone, NotAllowed, TooLarge, TryAgain
+from bot.github.gists import MOST_GISTS, gist_ids, text_of
+from bot.github.history import looked_for
 from bot.github.ports import Comment, GitHub, Issue, Ports
 from bot.github.posting import find_own
 from bot.github.records import IssueRef, merge
 from bot.github.repo_config import Mode, RepoConfig
 from bot.github.results import Pasted, pasted_results
 from bot.github.thread import said_below, whole_text
+from bot.history.search import Looked
 from knowledge.report import Report
 from knowledge.triage import AxisName, Triage, WrittenAnswer
 
@@ -32,6 +37,17 @@ class Case:
     corrected: dict[AxisName, tuple[str, ...]]
     comments: list[Comment]
     own: Comment | None
+    gists: dict[str, str]
+    """Text of the gists that the report links to, by id."""
+    looked: Looked | None = None
+    """What the repository's own history holds of it; None where none is kept."""
+    rejected: bool = False
+    """A maintainer rejected the drafted answer."""
+
+    @property
+    def shown_triage(self) -> Triage:
+        """The triage without a draft that was rejected."""
+        return self.triage.model_copy(update={"answer": None}) if self.rejected else self.triage
 
     @property
     def answer_late(self) -> bool:
@@ -46,7 +62,8 @@ def look(github: GitHub, ports: Ports, ref: IssueRef, issue: Issue, config: Repo
     mode, why = mode_of(ports, ref, config)
     comments = github.comments(ref) if mode in {"comment", "both"} or issue.comments else []
     corrected = merge(ports.store.corrections(ref))
-    text = _text(issue, comments)
+    gists = _gists(github, issue, comments)
+    text = _text(issue, comments, gists)
     pasted = pasted_results(github, ports, ref, issue, comments)
     report = Report(
         id=ref.name,
@@ -60,6 +77,10 @@ def look(github: GitHub, ports: Ports, ref: IssueRef, issue: Issue, config: Repo
     check_ids(triage, ports.core.ids)
     posted = _posted(ports, ref, report)
     triage = triage.model_copy(update={"answer": posted}) if posted else triage
+    decision = ports.store.draft_decision(ref, report.content_hash)
+    triage = as_decided(triage, decision)
+    looked = looked_for(ports, ref, report, issue, triage)
+    triage = triage.model_copy(update={"same_failure": list(looked.earlier)}) if looked else triage
     label_triage = triage
     if pasted.outsiders and triage.measured and any(config.labels.values()):
         vouched = replace(report, body=pasted.vouched_below(text))
@@ -67,7 +88,23 @@ def look(github: GitHub, ports: Ports, ref: IssueRef, issue: Issue, config: Repo
         check_ids(label_triage, ports.core.ids)
     own = find_own(github, ports, ref, comments)
     triage = pasted.said_by(triage)
-    return Case(issue, config, mode, why, pasted, report, triage, label_triage, corrected, comments, own)
+    rejected = decision is not None and decision.decision == "reject"
+    return Case(
+        issue,
+        config,
+        mode,
+        why,
+        pasted,
+        report,
+        triage,
+        label_triage,
+        corrected,
+        comments,
+        own,
+        gists,
+        looked,
+        rejected,
+    )
 
 
 def mode_of(ports: Ports, ref: IssueRef, config: RepoConfig) -> tuple[Mode, str]:
@@ -78,7 +115,9 @@ def mode_of(ports: Ports, ref: IssueRef, config: RepoConfig) -> tuple[Mode, str]
 
 def same_text(case: Case, fresh: Issue) -> bool:
     """Whether the issue still says what was triaged."""
-    now = replace(case.report, title=fresh.title, body=case.pasted.below(_text(fresh, case.comments)))
+    now = replace(
+        case.report, title=fresh.title, body=case.pasted.below(_text(fresh, case.comments, case.gists))
+    )
     return now.content_hash == case.report.content_hash
 
 
@@ -89,5 +128,22 @@ def _posted(ports: Ports, ref: IssueRef, report: Report) -> WrittenAnswer | None
     return kept.triage.answer if kept is not None and kept.input_hash == report.content_hash else None
 
 
-def _text(issue: Issue, comments: list[Comment]) -> str:
-    return whole_text(issue.body, said_below(comments, issue.author))
+def _text(issue: Issue, comments: list[Comment], gists: dict[str, str]) -> str:
+    return whole_text(issue.body, said_below(comments, issue.author), gists)
+
+
+def _gists(github: GitHub, issue: Issue, comments: list[Comment]) -> dict[str, str]:
+    """The gists that the opening post, its author and maintainers link to, as far as they can be read."""
+    said = said_below(comments, issue.author)
+    texts = [issue.body, *(one.text for one in said if one.role != "another reporter")]
+    found: dict[str, str] = {}
+    for id_ in list(dict.fromkeys(id_ for text in texts for id_ in gist_ids(text)))[:MOST_GISTS]:
+        try:
+            found[id_] = text_of(github.gist(id_))
+        except TryAgain as error:
+            # GitHub answers that it cannot (after three tries of ours): the report is worth reading without it.
+            if error.status < 500:
+                raise
+        except (Gone, NotAllowed, TooLarge):
+            continue
+    return found

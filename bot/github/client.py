@@ -20,9 +20,9 @@ from urllib3.util import Retry
 
 from bot.gate.rules import PassedLabel, PassedMarkdown
 from bot.github.calls import Caller, RepoPath, file_text
-from bot.github.errors import GitHubError, Gone
+from bot.github.errors import GitHubError, Gone, TooLarge
 from bot.github.payload import sound
-from bot.github.ports import Comment, File, GitHub, Issue, LabelEvent, Permission, Reaction
+from bot.github.ports import Closing, Comment, File, GitHub, Issue, LabelEvent, Permission, Reaction
 from bot.github.records import IssueRef, RepoRef
 
 HEADERS = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
@@ -41,8 +41,26 @@ def read_retries() -> Retry:
     )
 
 
+MOST_BYTES = 32 * 1024 * 1024
+"""Of one answer: a page of a hundred comments of 65,536 characters has room in it; a gist can be ten times as long."""
+
+
+class _Bounded(RequestsResponse):
+    """Reads no more of an answer than `MOST_BYTES`."""
+
+    def read(self) -> str:
+        body = bytearray()
+        for piece in self.response.iter_content(65_536):
+            body += piece
+            if len(body) > MOST_BYTES:
+                self.response.close()
+                raise TooLarge("GitHub's answer is too long", self.status)
+        return body.decode("utf-8", "replace")
+
+
 class _Http(HTTPRequestsConnectionClass):
     def request(self, verb: str, url: str, input: Any, headers: dict[str, str], stream: bool = False) -> None:
+        self.session.stream = True
         super().request(verb, url, input, headers | HEADERS, stream)
 
     def getresponse(self) -> RequestsResponse:
@@ -58,6 +76,7 @@ class _Https(HTTPSRequestsConnectionClass):
         headers: dict[str, str],
         stream: bool = False,
     ) -> None:
+        self.session.stream = True
         super().request(verb, url, input, headers | HEADERS, stream)
 
     def getresponse(self) -> RequestsResponse:
@@ -66,9 +85,9 @@ class _Https(HTTPSRequestsConnectionClass):
 
 def _not_followed(response: RequestsResponse) -> RequestsResponse:
     # 308 means what GitHub's 301 does (repeat the same call there), and PyGithub does not follow it.
-    if response.status == 301:
-        response.status = 308
-    return response
+    bounded = _Bounded(response.response)
+    bounded.status = 308 if response.status == 301 else response.status
+    return bounded
 
 
 def install() -> None:
@@ -79,6 +98,8 @@ def install() -> None:
 _FILE_BYTES = 65_536
 _PAGE = 100
 _NEW_LABEL_COLOUR = "ededed"
+_MERGED_WITHIN = 60.0
+"""Seconds between the merge of a pull request and the closing of an issue that it closes."""
 
 
 class InstallationGitHub(GitHub):
@@ -146,6 +167,32 @@ class InstallationGitHub(GitHub):
                 name = str(item["label"]["name"])
                 found.append(LabelEvent(name, item["event"] == "labeled", _login(item.get("actor"))))
         return found
+
+    def closing(self, ref: IssueRef, at: datetime) -> Closing:
+        """GET the issue's timeline: who closed it last, and the merged pull request that names it, if merged just then.
+
+        The closing event names a commit, and no pull request: https://docs.github.com/rest/issues/timeline
+        """
+        by, commit, pull_request = "", "", ""
+        for item in self._caller.pages(_issue_path(ref) / "timeline"):
+            if item.get("event") == "closed":
+                by, commit = _login(item.get("actor")), str(item.get("commit_id") or "")
+            if item.get("event") == "cross-referenced":
+                source = (item.get("source") or {}).get("issue") or {}
+                merged = (source.get("pull_request") or {}).get("merged_at")
+                if merged and abs((_time(merged) - at).total_seconds()) <= _MERGED_WITHIN:
+                    repo = (source.get("repository") or {}).get("full_name") or ref.repo.full_name
+                    pull_request = f"{repo}#{source['number']}"
+        return Closing(by, commit, pull_request)
+
+    def gist(self, gist_id: str) -> list[tuple[str, str]]:
+        """GET a gist: https://docs.github.com/rest/gists/gists#get-a-gist"""
+        found = self._caller.call("GET", f"/gists/{quote(gist_id, safe='')}")
+        files = (found.get("files") or {}).values() if isinstance(found, dict) else ()
+        texts = [
+            f for f in files if isinstance(f, dict) and _is_text(f) and isinstance(f.get("content"), str)
+        ]
+        return [(sound(str(f.get("filename") or "")), sound(f["content"])) for f in texts]
 
     def react(self, ref: IssueRef, comment_id: int, reaction: Reaction) -> None:
         """POST a reaction; GitHub answers the same one with 200 instead of 201."""
@@ -230,12 +277,23 @@ def _issue(data: Any) -> Issue:
         open=data.get("state") != "closed",
         locked=bool(data.get("locked")),
         is_pull_request=bool(data.get("pull_request")),
-        created_at=datetime.fromisoformat(data["created_at"]).astimezone(UTC),
+        created_at=_time(data["created_at"]),
         comments=data.get("comments") or 0,
+        closed_at=_time(data["closed_at"]) if data.get("closed_at") else None,
+        state_reason=str(data.get("state_reason") or ""),
     )
 
 
 def _comment(data: Any) -> Comment:
     user = data.get("user")
     association = str(data.get("author_association") or "NONE")
-    return Comment(data["id"], _login(user), _is_bot(user), sound(data.get("body") or ""), association)
+    at = _time(data["created_at"]) if data.get("created_at") else None
+    return Comment(data["id"], _login(user), _is_bot(user), sound(data.get("body") or ""), association, at)
+
+
+def _time(text: str) -> datetime:
+    return datetime.fromisoformat(text).astimezone(UTC)
+
+
+def _is_text(file: dict[str, Any]) -> bool:
+    return str(file.get("type") or "text/plain").startswith(("text/", "application/"))

@@ -11,7 +11,7 @@ from bot.github.events import CommandGiven
 from bot.github.fold import Folding, fold_comment, in_force
 from bot.github.ports import Comment, GitHub, Issue, Outcome, Permission, Ports, Reaction
 from bot.github.posting import spend
-from bot.github.records import CommentNote, Correction, IssueRef, PastedResult
+from bot.github.records import CommentNote, Correction, DraftDecision, IssueRef, PastedResult
 from bot.github.triage_issue import triage_issue
 from knowledge.diagnostics import parse_result
 from knowledge.diagnostics.result import join_blocks, split_blocks
@@ -107,6 +107,8 @@ def _perform(github: GitHub, ports: Ports, given: _Given, command: Command) -> O
             return Outcome("ignored", "no_draft", ref)
         note = store.comment_note(ref) or CommentNote(None, None)
         store.save_comment_note(ref, replace(note, state="live", written=True))
+        sentences = tuple(sentence.text for sentence in kept.triage.answer.sentences)
+        store.save_draft_decision(DraftDecision(ref, kept.input_hash, "post", sentences, comment.author, now))
     if command.word in {"explain", "again"}:
         note = store.comment_note(ref) or CommentNote(None, None)
         if note.state in _BY_MAINTAINERS and not given.by_maintainer:

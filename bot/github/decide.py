@@ -84,6 +84,8 @@ def what_to_say(
     if triage.scope == "too_little" and "fault" in types and triage.missing and "missing" in config.sections:
         # Only of a report that shows nothing at all a question is worth an e-mail.
         return Say("nothing", "another_bot_asks") if other_bot_asks else Say("ask", "missing_only")
+    if triage.same_failure and "cases" in config.sections:
+        return Say("finding", "same_failure")
     if triage.scope != "ours":
         return Say("nothing", triage.scope)
     if (posted or config.llm == "comment") and triage.answer is not None and triage.answer.verified:

@@ -3,6 +3,7 @@
 DistriageError
 └── GitHubError          a call failed; carries the HTTP status
     ├── Gone             404/410: issue, comment or repository deleted, transferred or out of reach
+    ├── TooLarge         an answer longer than any that is read
     ├── NotAllowed       403 for good: `why` = suspended | locked | archived | forbidden
     └── TryAgain         not now; `after` = seconds to wait
         ├── (itself)     rate limit, write budget, a text that keeps changing
@@ -36,6 +37,10 @@ class NotAllowed(GitHubError):
     def __init__(self, message: str, why: Forbidden, status: int = 403) -> None:
         super().__init__(message, status)
         self.why: Forbidden = why
+
+
+class TooLarge(GitHubError):
+    """An answer of which only the beginning was read, so that it is of no use."""
 
 
 class TryAgain(GitHubError):

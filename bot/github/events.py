@@ -12,21 +12,22 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from bot.github.commands import is_command
-from bot.github.payload import Account, Payload, Repository, sound
-from bot.github.ports import Issue
+from bot.github.payload import Account, CommentPart, Payload, Repository, sound
+from bot.github.ports import Comment, Issue
 from bot.github.records import InstallationNote, IssueRef, RepoRef
-from bot.github.thread import adds_something
+from bot.github.thread import adds_something, role_of
 
 
 @dataclass(frozen=True, slots=True)
 class IssueText:
     """An issue whose text is new to us; `issue` is the payload's view of it, old by the time it is read.
 
-    commented: its author added something of substance below it, or changed or removed that.
+    commented: its author or a maintainer added something of substance below it, or changed or removed that;
+    decided: a maintainer posted or rejected the drafted answer on the page.
     """
 
     ref: IssueRef
-    action: Literal["opened", "edited", "reopened", "swept", "commented"]
+    action: Literal["opened", "edited", "reopened", "swept", "commented", "decided"]
     issue: Issue
     repo_open: bool
 
@@ -42,10 +43,28 @@ class LabelChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class Afterword:
+    """The author of a closed issue or a maintainer wrote below it, and can have said what resolved it."""
+
+    ref: IssueRef
+
+
+@dataclass(frozen=True, slots=True)
 class Disliked:
     """The bot's comment has thumbs down (found by the sweep: GitHub sends no webhook for them)."""
 
     ref: IssueRef
+
+
+@dataclass(frozen=True, slots=True)
+class IssueLeft:
+    """An issue was closed, deleted or moved elsewhere: its repository's history changes."""
+
+    ref: IssueRef
+    action: Literal["closed", "deleted", "transferred"]
+    reason: str
+    """Of closing, as GitHub says it ("completed", "not_planned", "duplicate"); "" = not said."""
+    closed_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +96,9 @@ class Ignored:
     reason: str
 
 
-Event = IssueText | LabelChanged | Disliked | CommandGiven | InstallationChanged | Ignored
+Event = (
+    IssueText | LabelChanged | Afterword | Disliked | IssueLeft | CommandGiven | InstallationChanged | Ignored
+)
 
 _TEXT_CHANGES = {"title", "body"}
 _STATES: dict[str, Literal["active", "suspended", "deleted"]] = {
@@ -141,10 +162,12 @@ def _issues(seen: Payload, ref: IssueRef) -> Event:
         return Disliked(ref)
     if seen.action == "edited" and not _TEXT_CHANGES & seen.changes.keys():
         return Ignored("not_the_text")
-    if seen.action == "transferred":
-        # The repository it went to sends "opened" of its own.
-        return Ignored("transferred")
-    if seen.action not in {"opened", "edited", "reopened", "swept"}:
+    if seen.action in {"closed", "deleted", "transferred"}:
+        # The repository that an issue went to sends "opened" of its own.
+        assert seen.issue is not None
+        reason, closed_at = seen.issue.state_reason or "", seen.issue.closed_at
+        return IssueLeft(ref, seen.action, reason, closed_at)  # type: ignore[arg-type]
+    if seen.action not in {"opened", "edited", "reopened", "swept", "decided"}:
         return Ignored("other_action")
     return IssueText(ref, seen.action, _issue(seen), _open(seen))  # type: ignore[arg-type]
 
@@ -158,16 +181,30 @@ def _comment(seen: Payload, ref: IssueRef) -> Event:
         return Ignored("bot")
     body = seen.comment.body or ""
     if not is_command(body):
-        issue = _issue(seen)
-        if issue.author == seen.comment.user.login and adds_something(body, by_author=True):
-            return IssueText(ref, "commented", issue, _open(seen))
-        return Ignored("no_command")
+        return _remark(seen, ref, seen.comment)
     if seen.action == "deleted":
         return Ignored("other_action")
     # Who edits somebody else's comment does not speak with that person's rights.
     if seen.action == "edited" and _login(seen.sender) != seen.comment.user.login:
         return Ignored("edited_by_another")
     return CommandGiven(ref, _issue(seen), seen.comment.id, seen.comment.user.login, body, _open(seen))
+
+
+def _remark(seen: Payload, ref: IssueRef, comment: CommentPart) -> Event:
+    """A comment that is no command; one that an edit emptied of what it added counts, too."""
+    assert comment.user is not None
+    issue = _issue(seen)
+    said = Comment(comment.id, comment.user.login, False, "", comment.author_association or "NONE")
+    role = role_of(said, issue.author)
+    if role == "another reporter":
+        return Ignored("no_command")
+    if not issue.open:
+        return Afterword(ref)
+    before = seen.changes.get("body")
+    texts = [comment.body, before.get("from") if isinstance(before, dict) else None]
+    if any(isinstance(text, str) and adds_something(text, role == "author") for text in texts):
+        return IssueText(ref, "commented", issue, _open(seen))
+    return Ignored("no_command")
 
 
 def _open(seen: Payload) -> bool:

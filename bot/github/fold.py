@@ -8,6 +8,8 @@ from typing import Literal
 from bot.gate.markdown import pass_markdown
 from bot.github.case import mode_of
 from bot.github.config_load import load_config
+from bot.github.labels import remove_request_label
+from bot.github.pending import drop_requests
 from bot.github.ports import GitHub, Issue, Outcome, Ports
 from bot.github.posting import edited_by_person, find_own, read_marker, spend, with_marker
 from bot.github.records import CommentNote, Dismissal, IssueRef
@@ -44,16 +46,18 @@ def fold_comment(
         note = replace(note, state="dismissed_by_author")
     ports.store.save_comment_note(ref, note)
     config = load_config(github, ports, ref.repo)
+    drop_requests(ports, ref)
     if own is None or issue.locked or not repo_open or not in_force(ports, ref, config):
         return Outcome("command", "dismissed", ref)
+    off = remove_request_label(github, ports, ref, issue, config) if config.sets_labels else ()
     marker = read_marker(own.body)
     draft = render_dismissed()
     body = pass_markdown(with_marker("triage", marker.input_hash if marker else "0" * 64, draft.body), ())
     if own.body.split() == body.split():
-        return Outcome("command", "dismissed", ref, own.id)
+        return Outcome("command", "dismissed", ref, own.id, labels_removed=off, writes=len(off))
     spend(ports, ref.installation_id, 1)
     github.edit_comment(ref, own.id, body)
-    return Outcome("command", "dismissed", ref, own.id, writes=1)
+    return Outcome("command", "dismissed", ref, own.id, labels_removed=off, writes=1 + len(off))
 
 
 def in_force(ports: Ports, ref: IssueRef, config: RepoConfig) -> bool:

@@ -6,18 +6,26 @@ from bot.gate.rules import GateError
 from bot.github.command_run import fold_if_disliked, run_command
 from bot.github.errors import Gone, NotAllowed
 from bot.github.events import (
+    Afterword,
     CommandGiven,
     Disliked,
     Ignored,
     InstallationChanged,
+    IssueLeft,
     IssueText,
     LabelChanged,
     parse,
 )
+from bot.github.history import forget_repositories, issue_left
 from bot.github.offline import OfflineGitHub
 from bot.github.ports import Delivery, GitHub, Outcome, Ports
 from bot.github.records import IssueRef, LabelFact
+from bot.github.resolution import note_resolution
 from bot.github.triage_issue import triage_issue
+
+MOST_UPDATES = 20
+"""Of one issue, by edits and comments; a maintainer's `/triage` reads it again after that, too."""
+_UPDATES = frozenset({"edited", "commented"})
 
 
 def process(delivery: Delivery, ports: Ports) -> Outcome:
@@ -42,20 +50,43 @@ def process(delivery: Delivery, ports: Ports) -> Outcome:
         return Outcome("silent", "gate_refused", event.ref, detail=tuple(error.violations))
 
 
-def _issue(event: IssueText | LabelChanged | Disliked | CommandGiven, ports: Ports) -> Outcome:
+def _issue(
+    event: IssueText | LabelChanged | Afterword | Disliked | IssueLeft | CommandGiven, ports: Ports
+) -> Outcome:
     if isinstance(event, LabelChanged):
         return _label(event, ports)
-    if isinstance(event, CommandGiven | Disliked):
+    if isinstance(event, IssueLeft):
+        return _left(event, ports)
+    if isinstance(event, CommandGiven | Disliked | Afterword):
         if ports.app is None:
             return Outcome("ignored", "no_credentials", event.ref)
         github = ports.app.installation(event.ref.installation_id)
+        if isinstance(event, Afterword):
+            return note_resolution(github, ports, event.ref)
         if isinstance(event, Disliked):
             return fold_if_disliked(github, ports, event.ref)
         return run_command(github, ports, event)
     if event.action == "swept" and ports.store.last_triage(event.ref) is not None:
         # Its own delivery was only slow.
         return Outcome("unchanged", "triaged_before", event.ref)
-    return triage_issue(_github(event, ports), ports, event.ref, event.repo_open)
+    if event.action in _UPDATES and ports.store.triage_count(event.ref) > MOST_UPDATES:
+        return Outcome("silent", "many_updates", event.ref)
+    outcome = triage_issue(_github(event, ports), ports, event.ref, event.repo_open)
+    if event.action == "reopened" and outcome.reason != "closed":
+        ports.store.forget_resolution(event.ref)
+    return outcome
+
+
+def _left(event: IssueLeft, ports: Ports) -> Outcome:
+    outcome = issue_left(ports, event)
+    if event.action != "closed":
+        ports.store.forget_resolution(event.ref)
+        return outcome
+    if ports.app is None:
+        return outcome
+    github = ports.app.installation(event.ref.installation_id)
+    noted = note_resolution(github, ports, event.ref)
+    return outcome if noted.kind == "ignored" else noted
 
 
 def _github(event: IssueText, ports: Ports) -> GitHub:
@@ -82,4 +113,5 @@ def _installation(event: InstallationChanged, ports: Ports) -> Outcome:
         ports.store.save_installation(event.note)
     if event.added or event.removed:
         ports.store.save_repos(event.installation_id, list(event.added), list(event.removed))
+    forget_repositories(ports, event)
     return Outcome("noted", "installation")

@@ -54,6 +54,8 @@ class HookOptions:
     """True without App credentials: the text then comes from the payload (redacted), not from GitHub."""
     edit_delay: float
     """Seconds an edit waits for the next one of a burst."""
+    comment_delay: float = 0.0
+    """Seconds that a comment which adds something waits for the next one."""
 
 
 def github_router(
@@ -120,4 +122,6 @@ def digest(
 ) -> NewDelivery | None:
     """The delivery to store, None when there is nothing to do; raises `Malformed`."""
     payload = json_object(body, content_type)
-    return new_delivery(delivery_id, event_name, payload, options.keep_text, options.edit_delay)
+    return new_delivery(
+        delivery_id, event_name, payload, options.keep_text, options.edit_delay, options.comment_delay
+    )

@@ -10,9 +10,14 @@ from bot.jobs.queue import NewDelivery
 
 
 def new_delivery(
-    delivery_id: str, event_name: str, payload: dict[str, Any], keep_text: bool, edit_delay: float = 0.0
+    delivery_id: str,
+    event_name: str,
+    payload: dict[str, Any],
+    keep_text: bool,
+    edit_delay: float = 0.0,
+    comment_delay: float = 0.0,
 ) -> NewDelivery | None:
-    """The delivery to store of a payload, or None when it is nothing to us."""
+    """The delivery to store of a payload, or None when it is nothing to us; delays in seconds."""
     event = events.parse(event_name, payload)
     if isinstance(event, events.Ignored):
         return None
@@ -27,5 +32,12 @@ def new_delivery(
         lock=lock,
         coalesce_key=lock if coalesces else None,
         payload=storable(payload, keep_text),
-        delay=edit_delay if coalesces and (action == "edited" or event_name == "issue_comment") else 0.0,
+        delay=_delay(event, edit_delay, comment_delay),
     )
+
+
+def _delay(event: events.Event, edit_delay: float, comment_delay: float) -> float:
+    """How long it waits for the next one of a burst."""
+    if not isinstance(event, events.IssueText):
+        return 0.0
+    return {"edited": edit_delay, "commented": comment_delay}.get(event.action, 0.0)

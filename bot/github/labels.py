@@ -65,15 +65,63 @@ def plan_labels(
     return LabelPlan(tuple(dict.fromkeys(add)), tuple(dict.fromkeys(remove)))
 
 
-def write_labels(
-    github: GitHub, ports: Ports, ref: IssueRef, issue: Issue, triage: Triage, config: RepoConfig
+def plan_request_label(
+    name: str, pending: bool, present: Iterable[str], events: Iterable[LabelEvent], login: str
 ) -> LabelPlan:
-    """Bring the issue's labels in line with the triage, people's choices first; returns what was changed."""
-    if not any(config.labels.values()):
-        return LabelPlan()
-    wanted = wanted_labels(triage, config)
-    plan = plan_labels(wanted, config, issue.labels, github.label_events(ref), github.login)
+    """Whether to set or take off the label of a pending request, by the same rules."""
+    key = name.casefold()
+    of_it = [event for event in events if event.label.casefold() == key]
+    if key in {label.casefold() for label in present}:
+        ours = bool(of_it) and of_it[-1].added and of_it[-1].actor == login
+        return LabelPlan(remove=(name,) if ours and not pending else ())
+    refused = any(not event.added and event.actor != login for event in of_it)
+    return LabelPlan(add=(name,) if pending and not refused else ())
+
+
+def remove_request_label(
+    github: GitHub, ports: Ports, ref: IssueRef, issue: Issue, config: RepoConfig
+) -> tuple[str, ...]:
+    """Take the label of a pending request off where the bot set it; returns what was removed."""
+    name = config.request_label
     mapped = {name for mapping in config.labels.values() for name in mapping.values()}
+    if name is None or name in mapped or name.casefold() not in {label.casefold() for label in issue.labels}:
+        return ()
+    plan = plan_request_label(name, False, issue.labels, github.label_events(ref), github.login)
+    removed = pass_labels(plan.remove, {name}, issue.labels)
+    if removed:
+        spend(ports, ref.installation_id, len(removed))
+    for label in removed:
+        github.remove_label(ref, label)
+    return tuple(removed)
+
+
+def write_labels(
+    github: GitHub,
+    ports: Ports,
+    ref: IssueRef,
+    issue: Issue,
+    triage: Triage,
+    config: RepoConfig,
+    pending: bool = False,
+) -> LabelPlan:
+    """Bring the issue's labels in line with the triage, people's choices first; returns what was changed.
+
+    `pending`: the comment asks for something that has not come.
+    """
+    mapped = {name for mapping in config.labels.values() for name in mapping.values()}
+    asking = config.request_label if config.request_label not in mapped else None
+    if asking and not pending and asking.casefold() not in {label.casefold() for label in issue.labels}:
+        asking = None
+    if not mapped and asking is None:
+        return LabelPlan()
+    events = github.label_events(ref)
+    plan = plan_labels(wanted_labels(triage, config), config, issue.labels, events, github.login)
+    if asking is not None:
+        mapped.add(asking)
+        request = plan_request_label(asking, pending, issue.labels, events, github.login)
+        plan = LabelPlan(plan.add + request.add, plan.remove + request.remove)
+    if not plan.add and not plan.remove:
+        return plan
     existing = github.repo_labels(ref.repo)
     missing = [n for n in plan.add if n.casefold() not in {e.casefold() for e in existing}]
     if config.create_labels and missing:

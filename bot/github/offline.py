@@ -6,7 +6,7 @@ from datetime import datetime
 
 from bot.gate.rules import PassedLabel, PassedMarkdown
 from bot.github.errors import Gone, NotAllowed
-from bot.github.ports import Comment, File, GitHub, Issue, LabelEvent, Permission, Reaction
+from bot.github.ports import Closing, Comment, File, GitHub, Issue, LabelEvent, Permission, Reaction
 from bot.github.records import IssueRef, RepoRef
 
 
@@ -68,6 +68,14 @@ class OfflineGitHub(GitHub):
     def label_events(self, ref: IssueRef) -> list[LabelEvent]:
         """None are known: every label counts as a person's."""
         return []
+
+    def closing(self, ref: IssueRef, at: datetime) -> Closing:
+        """Nothing is known of it."""
+        return Closing()
+
+    def gist(self, gist_id: str) -> list[tuple[str, str]]:
+        """None can be read."""
+        raise Gone("no App credentials: no gist can be read")
 
     def react(self, ref: IssueRef, comment_id: int, reaction: Reaction) -> None:
         """Kept, not sent."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from bot.github.thread import ADDED, adds_something
+from bot.github.thread import ADDED, ADDED_LOG, adds_something
 from knowledge.redaction import redact
 
 TEXT_LIMIT = 65_536
@@ -51,6 +51,8 @@ class IssuePart(_Part):
     locked: bool | None = None
     pull_request: dict[str, Any] | None = None
     created_at: datetime | None = None
+    closed_at: datetime | None = None
+    state_reason: str | None = None
     comments: int | None = None
 
 
@@ -60,6 +62,7 @@ class CommentPart(_Part):
     id: int
     body: str | None = None
     user: Account | None = None
+    author_association: str | None = None
 
 
 class Repository(_Part):
@@ -94,6 +97,13 @@ class Payload(_Part):
     repositories_removed: list[Repository] | None = None
 
 
+def added(text: str) -> str:
+    """Whether a comment's text adds something and for whom, as a word of ours; "" when it does not."""
+    text = text[:TEXT_LIMIT]
+    by_anybody = adds_something(text, by_author=False)
+    return ADDED_LOG if by_anybody else ADDED if adds_something(text, by_author=True) else ""
+
+
 _REPOSITORY = {"id": None, "full_name": None}
 _KEPT: dict[str, Any] = {
     "action": None,
@@ -101,16 +111,20 @@ _KEPT: dict[str, Any] = {
     "repository": {"id": None, "full_name": None, "archived": None, "disabled": None},
     "sender": {"login": None, "type": None},
     "issue": {
-        **dict.fromkeys(("number", "state", "locked", "created_at", "comments")),
+        **dict.fromkeys(("number", "state", "state_reason", "locked", "created_at", "closed_at", "comments")),
         "title": redact,
         "body": redact,
         "user": {"login": None, "type": None},
         "labels": {"name": None},
         "pull_request": {},
     },
-    "comment": {"id": None, "body": adds_something, "user": {"login": None, "type": None}},
+    "comment": {
+        **dict.fromkeys(("id", "author_association")),
+        "body": adds_something,
+        "user": {"login": None, "type": None},
+    },
     "label": {"name": None},
-    "changes": {"title": {}, "body": {}},
+    "changes": {"title": {}, "body": {"from": added}},
     "repositories": _REPOSITORY,
     "repositories_added": _REPOSITORY,
     "repositories_removed": _REPOSITORY,
@@ -143,6 +157,8 @@ def _pick(value: Any, spec: Any, keep_text: bool) -> Any:
         return {key: _pick(value[key], sub, keep_text) for key, sub in spec.items() if key in value}
     if spec is redact:
         return _text(value, keep_text)
+    if spec is added:
+        return added(value) if isinstance(value, str) else None
     if spec is adds_something:
         return _comment_text(value, keep_text)
     return value if isinstance(value, str | int | float | bool) else None
@@ -162,9 +178,7 @@ def _text(value: Any, keep_text: bool) -> str | None:
 
 def _comment_text(value: Any, keep_text: bool) -> str | None:
     kept = _text(value, keep_text)
-    if kept == "" and not keep_text and adds_something(value[:TEXT_LIMIT], by_author=True):
-        return ADDED
-    return kept
+    return added(value) if kept == "" and not keep_text else kept
 
 
 def within_limit(text: str) -> str:

@@ -7,7 +7,7 @@ lock named `events.parse(...).lock`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
@@ -18,14 +18,19 @@ from bot.github.records import (
     ConfigCache,
     Correction,
     Dismissal,
+    DraftDecision,
     InstallationNote,
     IssueRef,
     LabelFact,
     Noise,
     PastedResult,
     RepoRef,
+    Request,
+    Resolution,
     TriageRecord,
 )
+from bot.history.records import PastIssue
+from bot.history.search import Histories
 from bot.ports import Clock, Core
 
 Reaction = Literal["+1", "-1", "eyes", "confused", "rocket"]
@@ -82,6 +87,9 @@ class Issue:
     is_pull_request: bool
     created_at: datetime
     comments: int = 0
+    closed_at: datetime | None = None
+    state_reason: str = ""
+    """Of a closed one: completed, not_planned, duplicate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +101,16 @@ class Comment:
     author_is_bot: bool
     body: str
     association: str = "NONE"
+    created_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """How an issue was last closed: by whom, and by which commit or merged pull request ("owner/name#12")."""
+
+    by: str = ""
+    commit: str = ""
+    pull_request: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +171,12 @@ class GitHub(Protocol):
     def label_events(self, ref: IssueRef) -> list[LabelEvent]:
         """Who set and removed which label, oldest first."""
 
+    def closing(self, ref: IssueRef, at: datetime) -> Closing:
+        """How the issue was closed at that time."""
+
+    def gist(self, gist_id: str) -> list[tuple[str, str]]:
+        """Name and text of each text file of a public gist, each up to a megabyte; `Gone` or `NotAllowed`."""
+
     def react(self, ref: IssueRef, comment_id: int, reaction: Reaction) -> None:
         """React to a comment; doing it twice is the same as once."""
 
@@ -172,6 +196,16 @@ class GitHub(Protocol):
         """Repositories the installation covers, without the archived ones."""
 
 
+class PastIssues(Protocol):
+    """What a repository's history asks of GitHub once it is filled. Reads only."""
+
+    def one(self, number: int) -> PastIssue:
+        """An issue as it is now, with how it ended."""
+
+    def first_holding(self, commits: Sequence[tuple[str, datetime]]) -> dict[str, str]:
+        """The tag of the first release that holds each commit, for those that one holds."""
+
+
 @dataclass(frozen=True, slots=True)
 class FailedDelivery:
     """A delivery that GitHub could not hand over, with the payload it wanted to hand over."""
@@ -188,6 +222,9 @@ class GitHubApp(Protocol):
 
     def installation(self, installation_id: int) -> GitHub:
         """The view of one installation; cached, with a token that refreshes itself."""
+
+    def past(self, installation_id: int, repo: RepoRef) -> PastIssues:
+        """A repository's issues with how they ended, and its releases, for its history."""
 
     def installations(self) -> list[InstallationNote]:
         """All installations, suspended ones marked."""
@@ -208,6 +245,24 @@ class Store(Protocol):
     def comment_note(self, issue: IssueRef) -> CommentNote | None:
         """What is known of the bot's comment on the issue."""
 
+    def triage_count(self, issue: IssueRef) -> int:
+        """How often the issue was triaged."""
+
+    def save_request(self, issue: IssueRef, request: Request) -> None:
+        """Keep what the comment asks for; the same item replaces the earlier one."""
+
+    def requests(self, issue: IssueRef) -> list[Request]:
+        """What was asked for, oldest first."""
+
+    def save_resolution(self, issue: IssueRef, resolution: Resolution) -> None:
+        """Keep what resolved the issue, in place of what was kept before."""
+
+    def resolution(self, issue: IssueRef) -> Resolution | None:
+        """What resolved the issue."""
+
+    def forget_resolution(self, issue: IssueRef) -> None:
+        """The issue is open again."""
+
     def save_comment_note(self, issue: IssueRef, note: CommentNote) -> None:
         """Replace that note."""
 
@@ -225,6 +280,12 @@ class Store(Protocol):
 
     def corrections(self, issue: IssueRef) -> list[Correction]:
         """Corrections of the issue, oldest first."""
+
+    def save_draft_decision(self, decision: DraftDecision) -> None:
+        """Keep a decision; one about the same text replaces the earlier one."""
+
+    def draft_decision(self, issue: IssueRef, input_hash: str) -> DraftDecision | None:
+        """The decision about the draft for that text."""
 
     def save_result(self, issue: IssueRef, result: PastedResult, at: datetime) -> None:
         """Keep pasted diagnostics blocks; the same comment id replaces them."""
@@ -290,3 +351,5 @@ class Ports:
     """How long a write whose answer was lost may take to show up in GitHub's list of comments."""
     script_link: Callable[[IssueRef], str | None] = lambda issue: None
     """Where people get an issue's whole diagnostics script; None = nowhere."""
+    histories: Histories | None = None
+    """Repositories' own histories; None = the same failure is not looked for."""

@@ -70,6 +70,44 @@ class CommentNote:
 
 
 @dataclass(frozen=True, slots=True)
+class Request:
+    """Something that the comment asked for, and how that ended.
+
+    arrived: the text changed and now holds it; dropped: it is no longer asked for although the text is the same
+    (a correction, a dismissal).
+    """
+
+    item: str
+    """The id of a `MissingItem`."""
+    ask: str
+    """The sentence that asks."""
+    input_hash: str
+    """Of the text that lacked it."""
+    asked_at: datetime
+    state: Literal["open", "arrived", "dropped"] = "open"
+    ended_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """What resolved a closed issue: the commit or pull request that closed it, and what people said it was."""
+
+    closed_at: datetime
+    reason: str
+    """GitHub's: completed, not_planned, duplicate, or "" on old issues."""
+    by: str
+    """Who closed it."""
+    commit: str = ""
+    pull_request: str = ""
+    """ "owner/name#12"."""
+    said: str = ""
+    """The comment that says so, redacted and cut to `resolution.MOST_CHARS`."""
+    said_by: str = ""
+    role: str = ""
+    """Of who said it: author or maintainer."""
+
+
+@dataclass(frozen=True, slots=True)
 class LabelFact:
     """A label was set (`added`) or removed by `by`; `by_us` when that was this bot."""
 
@@ -92,6 +130,20 @@ class Correction:
     labels: dict[AxisName, tuple[str, ...]]
     title: str
     body: str
+
+
+@dataclass(frozen=True, slots=True)
+class DraftDecision:
+    """What a maintainer decided about the answer that an LLM drafted for a text of an issue."""
+
+    issue: IssueRef
+    input_hash: str
+    """Of the text that the draft answers; a changed text gets a draft of its own."""
+    decision: Literal["post", "reject"]
+    sentences: tuple[str, ...]
+    """The answer as the maintainer left it; empty = rejected."""
+    by: str
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True)

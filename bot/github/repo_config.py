@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
@@ -106,6 +109,10 @@ class RepoConfig(_Part):
     labels: dict[AxisName, dict[Name, Label]] = Field(
         default={}, description="axis, taxonomy id, label to set"
     )
+    request_label: Label | None = Field(
+        default="needs-info",
+        description="label while the comment asks for something; set where the repository has it; null: none",
+    )
     create_labels: bool = Field(default=False, description="create mapped labels that do not exist")
     ignore: Ignore = Ignore()
     min_length: int = Field(
@@ -136,6 +143,25 @@ class RepoConfig(_Part):
     def sets_labels(self) -> bool:
         """Whether the mode has labels set."""
         return self.mode in {"label", "both"}
+
+
+SCHEMA_ID = "https://json.schemastore.org/distriage.json"
+"""Where SchemaStore serves the schemas that it hosts; editors find the file by its name."""
+
+
+def schema_text() -> str:
+    """The schema as it is published: draft 7, as SchemaStore asks, with its address."""
+    schema = RepoConfig.model_json_schema(ref_template="#/definitions/{model}")
+    definitions = schema.pop("$defs")
+    published = {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "$id": SCHEMA_ID,
+        **schema,
+        "title": "distriage configuration",
+        "description": f"Configuration of distriage for one repository: {CONFIG_PATH}",
+        "definitions": definitions,
+    }
+    return json.dumps(published, indent=2) + "\n"
 
 
 class _PlainLoader(yaml.SafeLoader):
@@ -206,3 +232,6 @@ _PARTS: dict[str, type[BaseModel]] = {
     "noise": NoiseBudget,
 }
 _KEYS = {part: tuple(model.model_fields) for part, model in _PARTS.items()}
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(schema_text(), "utf-8")

@@ -11,7 +11,7 @@ import structlog
 from bot.github.command_run import thumbs_down
 from bot.github.errors import GitHubError
 from bot.github.ports import Delivery, GitHub, Issue, Ports
-from bot.github.records import IssueRef, RepoRef
+from bot.github.records import DraftDecision, IssueRef, RepoRef
 
 log = structlog.get_logger(__name__)
 
@@ -90,6 +90,12 @@ def _passed_over(error: GitHubError) -> None:
 def _swept(ref: IssueRef, issue: Issue, now: datetime) -> Delivery:
     digest = hashlib.sha256(f"{issue.title}\0{issue.body}".encode("utf-8", "replace")).hexdigest()[:16]
     return _own(ref, "swept", f"sweep-{ref.repo.id}-{issue.number}-{digest}", now)
+
+
+def decided_draft(decision: DraftDecision) -> Delivery:
+    """A delivery of our own (action "decided") that brings the comment in line with what a maintainer decided."""
+    told = f"decided-{decision.issue.repo.id}-{decision.issue.number}-{int(decision.at.timestamp() * 1000)}"
+    return _own(decision.issue, "decided", told, decision.at)
 
 
 def _own(ref: IssueRef, action: str, id_: str, now: datetime) -> Delivery:

@@ -10,11 +10,13 @@ from bot.github.case import Case, look, same_text
 from bot.github.config_load import load_config, note_errors
 from bot.github.decide import Say, answered_by_maintainer, leave_alone, other_bot_asks, what_to_say
 from bot.github.errors import GitHubError, Gone, TryAgain
+from bot.github.history import keep_issue
 from bot.github.labels import LabelPlan, wanted_labels, write_labels
-from bot.github.ports import GitHub, Outcome, OutcomeKind, Ports
+from bot.github.pending import has_arrived, lacking, note_requests, with_lacking
+from bot.github.ports import Comment, GitHub, Outcome, OutcomeKind, Ports
 from bot.github.posting import Posted, hold_back, post, with_marker
 from bot.github.records import CommentNote, IssueRef, TriageRecord
-from bot.render.comment import render_comment
+from bot.render.comment import asked, render_comment
 from bot.render.view import View
 from knowledge.text.quote import clean
 
@@ -45,11 +47,18 @@ def triage_issue(
 
 
 def _act(github: GitHub, ports: Ports, ref: IssueRef, case: Case, force: bool) -> Outcome:
-    asks = other_bot_asks(case.comments, github.login)
-    note = ports.store.comment_note(ref)
+    # A bot that asks after us (for a sign of life, say) takes nothing back of what we asked.
+    asks = other_bot_asks(_before(case.own, case.comments), github.login)
+    note, requests = ports.store.comment_note(ref), ports.store.requests(ref)
     say = _say(case, asks, force, posted=note is not None and note.written)
+    text = f"{case.report.title}\n{case.report.body}"
+    lacks = [] if asks or case.own is None else lacking(requests, case.triage, text)
+    if say.what == "nothing" and lacks:
+        say = Say("ask", "still_missing")
+    view = _view(ports, ref, case, say, note, asks, force)
+    view = replace(view, triage=with_lacking(view.triage, lacks), arrived=has_arrived(requests, text))
     try:
-        body = _body(ports, ref, case, say, note, asks, force) if say.what != "nothing" or case.own else None
+        body = _body(case, view) if say.what != "nothing" or case.own else None
     except GateError as error:
         # Better no comment than a wrong one; the page says why there is none.
         return _save(ports, ref, case, "silent", "gate_refused", None, (), detail=tuple(error.violations))
@@ -61,18 +70,29 @@ def _act(github: GitHub, ports: Ports, ref: IssueRef, case: Case, force: bool) -
     if case.mode in {"comment", "both"} and body is not None:
         held = hold_back(ports, ref, case.own, force)
         posted = None if held else post(github, ports, ref, case.own, body)
+    # A comment that a person rewrote asks for what is still lacking, as far as anybody knows.
+    asking = asked(view) if posted is not None else lacks if held == "edited_by_person" else []
+    pending = note_requests(ports, ref, asking, case.report)
     labels, refused = LabelPlan(), tuple[str, ...]()
     if case.mode in {"label", "both"}:
-        labels, refused = _labels(github, ports, ref, case)
+        labels, refused = _labels(github, ports, ref, case, pending)
     kind, reason = _ended(say, posted, labels, held)
     outcome = _save(ports, ref, case, kind, reason, body, wanted, posted, labels)
     return replace(outcome, detail=refused)
 
 
-def _labels(github: GitHub, ports: Ports, ref: IssueRef, case: Case) -> tuple[LabelPlan, tuple[str, ...]]:
+def _before(own: Comment | None, comments: list[Comment]) -> list[Comment]:
+    """The comments above ours; all while there is none."""
+    ids = [comment.id for comment in comments]
+    return comments[: ids.index(own.id)] if own is not None and own.id in ids else comments
+
+
+def _labels(
+    github: GitHub, ports: Ports, ref: IssueRef, case: Case, pending: bool
+) -> tuple[LabelPlan, tuple[str, ...]]:
     """What was changed; a refusal for good is noted and costs nothing else. Raises `TryAgain`."""
     try:
-        return write_labels(github, ports, ref, case.issue, case.label_triage, case.config), ()
+        return write_labels(github, ports, ref, case.issue, case.label_triage, case.config, pending), ()
     except (Gone, TryAgain):
         raise
     except GitHubError as error:
@@ -80,30 +100,32 @@ def _labels(github: GitHub, ports: Ports, ref: IssueRef, case: Case) -> tuple[La
 
 
 def _say(case: Case, asks: bool, force: bool, *, posted: bool) -> Say:
-    say = what_to_say(case.triage, case.config, asks, asked=force, posted=posted)
+    say = what_to_say(case.shown_triage, case.config, asks, asked=force, posted=posted)
     answered = answered_by_maintainer(case.comments, case.issue.author)
     if say.what != "nothing" and case.own is None and answered and not force and not posted:
         return Say("nothing", "answered_by_people")
     return say
 
 
-def _body(
+def _view(
     ports: Ports, ref: IssueRef, case: Case, say: Say, note: CommentNote | None, other_asks: bool, force: bool
-) -> PassedMarkdown:
-    draft = render_comment(
-        View(
-            triage=case.triage,
-            name=ports.core.name,
-            what="withdrawn" if say.what == "nothing" else say.what,
-            sections=[s for s in case.config.sections if not (s == "missing" and other_asks)],
-            level="always" if force else case.config.comment_on,
-            thresholds=case.config.thresholds.model_dump(),
-            corrected=case.corrected,
-            explain=note is not None and note.explained,
-            written=case.config.llm == "comment" or (note is not None and note.written),
-            script_link=ports.script_link(ref),
-        )
+) -> View:
+    return View(
+        triage=case.shown_triage,
+        name=ports.core.name,
+        what="withdrawn" if say.what == "nothing" else say.what,
+        sections=[s for s in case.config.sections if not (s == "missing" and other_asks)],
+        level="always" if force else case.config.comment_on,
+        thresholds=case.config.thresholds.model_dump(),
+        corrected=case.corrected,
+        explain=note is not None and note.explained,
+        written=case.config.llm == "comment" or (note is not None and note.written),
+        script_link=ports.script_link(ref),
     )
+
+
+def _body(case: Case, view: View) -> PassedMarkdown:
+    draft = render_comment(view)
     return pass_markdown(with_marker("triage", case.report.content_hash, draft.body), draft.links)
 
 
@@ -132,6 +154,7 @@ def _save(
     detail: tuple[str, ...] = (),
 ) -> Outcome:
     labels = labels or LabelPlan()
+    keep_issue(ports, ref, case.issue, case.looked)
     ports.store.save_triage(
         TriageRecord(
             issue=ref,

@@ -38,7 +38,8 @@ class NewDelivery:
     coalesce_key: str | None
     payload: dict[str, Any]
     delay: float = 0.0
-    """Seconds to wait before the work, so that a burst arrives whole."""
+    """Seconds to wait before the work, so that a burst arrives whole. Commands do not wait behind it: a job that is
+    put off is outside of the queue's lock, and the runner's lock keeps two of an issue apart."""
 
     @property
     def subject(self) -> str:
@@ -87,7 +88,8 @@ WITH stored AS (
     WHERE deliveries.state = 'dead'
   RETURNING id, lock
 )
-SELECT procrastinate_defer_jobs_v1(ARRAY[ROW(%(queue)s, %(task)s, 0, lock, NULL, jsonb_build_object('delivery_id', id),
+SELECT procrastinate_defer_jobs_v1(ARRAY[ROW(%(queue)s, %(task)s, 0,
+  CASE WHEN %(delay)s > 0 THEN 'waiting:' || id ELSE lock END, NULL, jsonb_build_object('delivery_id', id),
   CASE WHEN %(delay)s > 0 THEN now() + make_interval(secs => %(delay)s) END)::procrastinate_job_to_defer_v1])
 FROM stored
 """

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from bot.github.records import Correction, TriageRecord
+from bot.github.drafts import fault
+from bot.github.intake import new_delivery
+from bot.github.records import CommentNote, Correction, DraftDecision, TriageRecord
 from bot.github.store.given_labels import GivenTables
 from bot.github.store.postgres import PostgresStore
+from bot.github.sweep import decided_draft
 from bot.http.body import Malformed, TooLarge, form_of, read_body
 from bot.page.query import query_of, same_view
 from bot.page.sign_in import Session, SignIn
@@ -77,6 +81,22 @@ def page_router(service: Service, sign_in: SignIn, taxonomy: Taxonomy) -> APIRou
     def signed_in(request: Request) -> Session | None:
         return sign_in.session(request.cookies.get(COOKIE))
 
+    async def posted_form(request: Request) -> tuple[Session, dict[str, str]] | Response:
+        """Who sent which form of the page; a refusal otherwise."""
+        # Whoever is not signed in does not get a byte of a body read.
+        session = signed_in(request)
+        if session is None:
+            return _page(unsigned("This form is not from this page, or your sign-in has expired."), 403)
+        try:
+            form = form_of(await read_body(request, FORM_LIMIT), request.headers.get("content-type", ""))
+        except TooLarge:
+            return _page(unsigned("This form is too large."), 413)
+        except Malformed:
+            return _page(unsigned("This form is not from this page."), 400)
+        if not sign_in.form_fits(session, form.get("form_token", "")):
+            return _page(unsigned("This form is not from this page, or your sign-in has expired."), 403)
+        return session, form
+
     @router.get("/sign-in")
     async def enter(token: str = "") -> Response:
         session = sign_in.enter(token)
@@ -123,20 +143,11 @@ def page_router(service: Service, sign_in: SignIn, taxonomy: Taxonomy) -> APIRou
 
     @router.post("/corrections")
     async def correct(request: Request) -> Response:
-        # Whoever is not signed in does not get a byte of a body read.
-        session = signed_in(request)
-        if session is None:
-            return _page(unsigned("This form is not from this page, or your sign-in has expired."), 403)
-        try:
-            form = form_of(await read_body(request, FORM_LIMIT), request.headers.get("content-type", ""))
-        except TooLarge:
-            return _page(unsigned("This form is too large."), 413)
-        except Malformed:
-            return _page(unsigned("This form is not from this page."), 400)
-        if not sign_in.form_fits(session, form.get("form_token", "")):
-            return _page(unsigned("This form is not from this page, or your sign-in has expired."), 403)
-        number = form.get("triage", "")
-        triage = int(number) if number.isascii() and number.isdecimal() and len(number) < 19 else 0
+        read = await posted_form(request)
+        if isinstance(read, Response):
+            return read
+        session, form = read
+        triage = triage_number(form)
 
         def save() -> bool:
             record = review.triage(triage) if triage else None
@@ -152,15 +163,70 @@ def page_router(service: Service, sign_in: SignIn, taxonomy: Taxonomy) -> APIRou
 
         if not await asyncio.to_thread(save):
             return _page(unsigned("No such triage or label."), 404)
-        return RedirectResponse(
-            f"/?{same_view(form.get('back', ''))}#t{triage}", status_code=303, headers=HEADERS
-        )
+        return _back(form, triage)
+
+    @router.post("/drafts")
+    async def decide(request: Request) -> Response:
+        form = await posted_form(request)
+        if isinstance(form, Response):
+            return form
+        session, fields = form
+        number = triage_number(fields)
+        sentences = tuple(line.strip() for line in fields.get("text", "").splitlines() if line.strip())
+
+        def save() -> DraftDecision | str | None:
+            record = review.triage(number) if number else None
+            if record is None or session.installation not in (None, record.issue.installation_id):
+                return None
+            draft = record.triage.answer
+            word = fields.get("decision", "")
+            if draft is None or not draft.verified or word not in ("post", "reject"):
+                return None
+            posts = word == "post"
+            broken = fault(sentences) if posts else None
+            if broken is not None:
+                return broken
+            decision = DraftDecision(
+                record.issue,
+                record.input_hash,
+                "post" if posts else "reject",
+                sentences if posts else (),
+                BY,
+                datetime.now(UTC),
+            )
+            store.save_draft_decision(decision)
+            note = store.comment_note(record.issue) or CommentNote(None, None)
+            store.save_comment_note(record.issue, replace(note, state="live", written=posts))
+            return decision
+
+        made = await asyncio.to_thread(save)
+        if made is None:
+            return _page(unsigned("No such draft."), 404)
+        if isinstance(made, str):
+            return _page(unsigned(f"The answer was not posted. {made} Go back and change it."), 422)
+        delivery = decided_draft(made)
+        new = new_delivery(delivery.id, delivery.event, delivery.payload, keep_text=False)
+        if new is not None:
+            await service.accept(new)
+        return _back(fields, number)
 
     @router.get("/page.css")
     async def style() -> Response:
         return Response(STYLE, media_type="text/css", headers={"cache-control": "max-age=3600"})
 
     return router
+
+
+def triage_number(form: Mapping[str, str]) -> int:
+    """The number of the triage that a form is about; 0 = none."""
+    number = form.get("triage", "")
+    return int(number) if number.isascii() and number.isdecimal() and len(number) < 19 else 0
+
+
+def _back(form: Mapping[str, str], triage: int) -> RedirectResponse:
+    return RedirectResponse(
+        f"/?{same_view(form.get('back', ''))}#t{triage}", status_code=303, headers=HEADERS
+    )
 
 
 def _page(html: str, status: int = 200) -> HTMLResponse:

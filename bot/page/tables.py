@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from datetime import date
 
 from bot.db.table import Row, Table
-from bot.github.records import TriageRecord
+from bot.github.records import Request, Resolution, TriageRecord
+from bot.github.store.outcomes import OutcomeTables
 from bot.github.store.triages import triage_of
 
 PAGE = 25
@@ -32,6 +33,12 @@ class Reviewed:
     record: TriageRecord
     corrections: dict[str, list[str]]
     dismissed: bool
+    draft: str
+    """What a maintainer decided about the drafted answer: "post", "reject", or ""."""
+    requests: tuple[Request, ...] = ()
+    """What the comment asked for, and whether it came; oldest first."""
+    resolution: Resolution | None = None
+    """What resolved it; None while it is open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +58,9 @@ class Week:
 _NEWEST = """
 SELECT DISTINCT ON (t.repo_id, t.number) t.*, d.number IS NOT NULL AS dismissed,
   coalesce((SELECT labels FROM corrections AS c WHERE c.repo_id = t.repo_id AND c.number = t.number
-    ORDER BY c.at DESC LIMIT 1), '{}') AS corrected
+    ORDER BY c.at DESC LIMIT 1), '{}') AS corrected,
+  coalesce((SELECT decision FROM draft_decisions AS f WHERE f.repo_id = t.repo_id AND f.number = t.number
+    AND f.input_hash = t.input_hash), '') AS draft
 FROM triages AS t LEFT JOIN dismissals AS d USING (repo_id, number)
 WHERE (%(installation)s::bigint IS NULL OR t.installation_id = %(installation)s)
   AND (%(repo)s = '' OR t.repo_name = %(repo)s)
@@ -109,7 +118,8 @@ class ReviewTables(Table):
                 "skip": (filters.page - 1) * PAGE,
             },
         )
-        return [_reviewed(row) for row in rows[:PAGE]], len(rows) > PAGE
+        store = OutcomeTables(self._pool)
+        return [_reviewed(row, store) for row in rows[:PAGE]], len(rows) > PAGE
 
     def triage(self, triage_id: int) -> TriageRecord | None:
         """One triage by its id."""
@@ -135,5 +145,7 @@ class ReviewTables(Table):
         return {name: sorted(filter(None, values or [])) for name, values in rows[0].items()}
 
 
-def _reviewed(row: Row) -> Reviewed:
-    return Reviewed(row["id"], triage_of(row), row["corrected"], row["dismissed"])
+def _reviewed(row: Row, store: OutcomeTables) -> Reviewed:
+    record = triage_of(row)
+    requests, resolution = tuple(store.requests(record.issue)), store.resolution(record.issue)
+    return Reviewed(row["id"], record, row["corrected"], row["dismissed"], row["draft"], requests, resolution)

@@ -13,6 +13,7 @@ from bot.github.store.given_labels import GivenLabels
 from bot.page.query import PageQuery
 from bot.page.tables import Reviewed, Week
 from bot.render.answer import support
+from bot.render.earlier import ending, reasons
 from knowledge.taxonomy import Taxonomy
 from knowledge.triage import AXES, AxisName
 
@@ -54,6 +55,17 @@ def unsigned(text: str) -> str:
     return _pages.get_template("message.html.j2").render(text=text)
 
 
+def new_app(*, action: str, manifest: str, organization: str) -> str:
+    """The form that takes the App's manifest to GitHub."""
+    template = _pages.get_template("new_app.html.j2")
+    return template.render(action=action, manifest=manifest, organization=organization)
+
+
+def created_app(*, name: str, url: str) -> str:
+    """What is left to do with a new App; `url` installs it."""
+    return _pages.get_template("created_app.html.j2").render(name=name, url=url)
+
+
 def render(
     *,
     taxonomy: Taxonomy,
@@ -75,6 +87,8 @@ def render(
     return _pages.get_template("page.html.j2").render(
         rows=rows,
         support=support,
+        reasons=reasons,
+        ending=ending,
         more=more,
         weeks=weeks,
         choices=choices,

@@ -9,7 +9,6 @@ from knowledge.triage import AnswerSentence, AnswerSnippet, Triage, WrittenAnswe
 
 VISIBLE_CHARS = 900
 """Of the visible part of a comment: the least important sentences go first."""
-_FIRST = ("what", "why", "check", "fix", "question")
 _LEAST_NEEDED = ("question", "why", "fix", "check", "what")
 
 
@@ -61,10 +60,12 @@ def _spare(sentence: AnswerSentence, role: str, sentences: Sequence[AnswerSenten
 
 
 def _paragraphs(sentences: Sequence[AnswerSentence], cited: bool) -> Iterator[str]:
-    for roles in (_FIRST[:2], _FIRST[2:4]):
-        told = [_sentence(s, cited) for s in sentences if s.role in roles]
-        if told:
-            yield " ".join(told)
+    # In the writer's order: a reason that follows a fix is a reason for the fix.
+    said = [s for s in sentences if s.role != "question"]
+    turn = next((n for n, s in enumerate(said) if s.role in ("check", "fix")), len(said))
+    for part in (said[:turn], said[turn:]):
+        if part:
+            yield " ".join(_sentence(s, cited) for s in part)
     asked = [f"- {_sentence(s, cited)}" for s in sentences if s.role == "question"]
     if asked:
         yield "\n".join(asked)

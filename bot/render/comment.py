@@ -8,6 +8,7 @@ from __future__ import annotations
 from bot.gate.rules import case_link, source_link
 from bot.render.answer import VISIBLE_CHARS, answer_parts, support_list, written
 from bot.render.classified import classified_parts
+from bot.render.earlier import earlier_links, earlier_parts
 from bot.render.findings import finding_folds, finding_links, finding_parts, quoted
 from bot.render.folds import explain_fold, feedback_fold, fold, script_fold
 from bot.render.view import Draft, View
@@ -19,30 +20,36 @@ from knowledge.triage import MissingItem, Neighbour, WrittenAnswer
 MAX_CASES = 2
 MAX_ASKS = 2
 MAX_MEASURED = 5
+WITHDRAWN = "The report was edited; nothing to add to the current text."
+ARRIVED = "The requested information has arrived. It doesn't match a known failure."
 
 
 def render_comment(view: View) -> Draft:
     """The comment for a triage. Sections that have nothing to say are left out."""
     if view.what == "withdrawn":
-        return Draft("The report was edited; nothing to add to the current text.\n", frozenset())
+        return Draft(f"{ARRIVED if view.arrived else WITHDRAWN}\n", frozenset())
     cases = _resolved(view) if "cases" in view.sections and view.what == "finding" else []
+    if view.earlier and not view.findings:
+        cases = []  # other projects' cases are beside the point then
     answer = written(view.triage) if view.written and view.what == "finding" else None
     if answer:
         cited = {id_ for sentence in answer.sentences for id_ in sentence.cases}
         cases = [case for case in cases if case.id in cited]
     parts = [] if view.what == "ask" else _written(answer, view) if answer else _told(view)
-    if answer is None and ("missing" in view.sections or view.what == "ask"):
-        parts += _asks(view)
+    parts += _asks(view)
     folds = [*finding_folds(view.findings), *_cases(cases)] if view.what == "finding" else []
     folds += [fold("Which lines this is based on", support_list(answer))] if answer else []
     script = source_link(view.script_link or "") if _has_script(view) else None
     folds += [script_fold(script)] if script else []
     folds += [
         *([explain_fold(view.triage)] if view.explain else []),
-        feedback_fold(by_model=answer.model if answer else None),
+        feedback_fold(
+            by_model=answer.model if answer else None, from_history=bool(view.earlier) and not view.findings
+        ),
     ]
     links = {link for case in cases if (link := case_link(case.url))}
     links |= {*finding_links(view.findings), *(source_link(c.source) or "" for c in view.conflicts)}
+    links |= set(earlier_links(view.earlier))
     return Draft("\n\n".join([*parts, *folds]) + "\n", frozenset({*links, script or ""} - {""}))
 
 
@@ -53,7 +60,7 @@ def _written(answer: WrittenAnswer, view: View) -> list[str]:
     line = next((q for q in quotes if not q.in_title and q.line in cited and q.role == "root"), None)
     quote = [quoted([line])] if line else []
     told = answer_parts(answer, VISIBLE_CHARS - sum(map(len, quote)) - 2, cited=False)
-    return [*quote, *told, *_measured(view)]
+    return [*quote, *told, *_measured(view), *earlier_parts(view.earlier)]
 
 
 def _has_script(view: View) -> bool:
@@ -77,7 +84,7 @@ def render_config_error(error: str | None) -> Draft:
 
 
 def _told(view: View) -> list[str]:
-    parts = finding_parts(view.findings)
+    parts = [*finding_parts(view.findings), *earlier_parts(view.earlier)]
     parts += _measured(view)
     parts += _conflicts(view)
     if view.level != "findings" or view.corrected or not parts:
@@ -110,10 +117,17 @@ def _second(view: View) -> list[str]:
     return [f"Second reading by {code_span(second.model, 60)}: {prose(second.why, 300)}"]
 
 
+def asked(view: View) -> list[MissingItem]:
+    """What the comment asks for: nothing where it gives the remedy or an issue with it, or an LLM wrote it."""
+    answered = view.what == "finding" and view.written and written(view.triage) is not None
+    if view.what == "withdrawn" or answered or view.earlier or any(f.sure for f in view.findings):
+        return []
+    return view.triage.missing[:MAX_ASKS] if "missing" in view.sections or view.what == "ask" else []
+
+
 def _asks(view: View) -> list[str]:
-    wanted: list[MissingItem] = view.triage.missing[:MAX_ASKS]
-    # Whoever gets the remedy need not post anything first.
-    if not wanted or any(f.sure for f in view.findings):
+    wanted = asked(view)
+    if not wanted:
         return []
     return [f"{NARROW_DOWN}:", "\n".join(f"- {prose(item.ask, 240)}" for item in wanted)]
 

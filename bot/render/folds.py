@@ -6,6 +6,9 @@ from knowledge.text.quote import code_span
 from knowledge.triage import AXES, Triage
 
 BY_PROGRAM = "This reply was written by a program from a catalogue of known failures and the lines it quotes."
+BY_COMPARISON = (
+    "This reply was written by a program that compared the report with this repository's earlier issues."
+)
 FEEDBACK = (
     "A maintainer can correct it (`/triage symptom=D.2.1 cause=network_environment`), run it again (`/triage`) or "
     "switch it off for this repository (`/triage off`). The author can hide it with `/triage dismiss` and see how it "
@@ -42,10 +45,14 @@ def script_fold(link: str) -> str:
     )
 
 
-def feedback_fold(by_model: str | None = None) -> str:
-    """What wrote this (`by_model`: the LLM's name), and how to correct, dismiss or switch it off."""
+def feedback_fold(by_model: str | None = None, *, from_history: bool = False) -> str:
+    """What wrote this (`by_model`: the LLM's name), and how to correct, dismiss or switch it off.
+
+    `from_history`: it says nothing but that the repository's earlier issues hold the same failure.
+    """
     if by_model is None:
-        return fold("Automated reply. Wrong or not useful?", f"{BY_PROGRAM} {FEEDBACK}")
+        by_program = BY_COMPARISON if from_history else BY_PROGRAM
+        return fold("Automated reply. Wrong or not useful?", f"{by_program} {FEEDBACK}")
     who = (
         f"This reply was drafted by a language model ({code_span(by_model, 60)}). A program checked it against the "
         "report and the catalogue of known failures, and a second call tried to refute it."

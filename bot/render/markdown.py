@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bot.render.answer import answer_parts, written
+from bot.render.earlier import earlier_parts
 from bot.render.findings import quoted
 from bot.render.folds import fold
 from bot.render.wording import (
@@ -33,6 +34,7 @@ ITEMS_OF_FIRST = 3
 def markdown_of(triage: Triage, taxonomy: Taxonomy, *, script: bool = False) -> str:
     """The triage as Markdown, the decision first; whatever comes from a report is quoted so that it cannot act."""
     parts = [f"## Triage of {code_span(triage.id)}", *_answer(triage), *_findings(triage)]
+    parts += earlier_parts(triage.same_failure)
     if not any(f.sure for f in triage.findings):
         parts += _advice(triage)
     parts += [f"Version conflict: {prose(c.text)} ({c.source})" for c in triage.evidence.conflicts[:2]]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from bot.render.answer import support, written
+from bot.render.decision import NOW, THEN, Place, Source, brief, decision, first_sentence
+from bot.render.earlier import SAME_FAILURE, ending, reasons
 from bot.render.wording import (
     ANSWER,
     DIAGNOSTICS,
@@ -25,91 +29,207 @@ from bot.render.wording import (
     with_cases,
 )
 from knowledge.taxonomy import Taxonomy
-from knowledge.triage import Finding, QuotedLine, Triage
+from knowledge.text.quote import shorten
+from knowledge.triage import AnswerSentence, Finding, QuotedLine, Triage
 
 _ROLE = {"root": ("root", "bold red"), "consequence": ("follows", "yellow"), "context": ("context", "cyan")}
 BRIEF_LINES = 3
 BRIEF_FIXES = 2
+BRIEF_QUOTES = 2
+QUOTE_CHARS = 170
+"""Of a quoted line: two lines at 100 columns."""
+ANSWER_CHARS = 1_200
+SNIPPET_LINES = 6
+"""Of a written answer, on one screen."""
+SCREEN = 45
+"""Lines of the default output at 100 columns, its closing hints included."""
 
 
 def print_triage(
     triage: Triage,
     taxonomy: Taxonomy,
     console: Console,
-    script_file: str | None = None,
+    source: Source | None = None,
     *,
     long: bool = False,
 ) -> None:
     """Print a triage; text of the report is never read as markup."""
+    source = source or Source()
     console.rule(Text(triage.id, style="dim"), align="left", style="dim")
-    for finding in [*_answer(triage), *_findings(triage)]:
-        console.print(finding)
-    console.print(Text(classified(triage, taxonomy), style="" if triage.findings else "bold"))
-    sections = (
+    head: list[RenderableType] = [*_answer(triage, source, long=long), *_findings(triage, source, long=long)]
+    head.append(Text(classified(triage, taxonomy), style="" if triage.findings else "bold"))
+    if not triage.findings and written(triage) is None:
+        head += _do(triage, source)
+    for part in head:
+        console.print(part)
+    last = _section("Next", _next(triage, source, long=long))
+    # From the one that is missed least: what does not fit on the screen is left to --long.
+    droppable = (NARROW_DOWN, TRIED, "Second reader", "Evidence", DIAGNOSTICS)
+    parts = [
+        (SAME_FAILURE, _earlier(triage)),
         (DIAGNOSTICS, _measured(triage)),
-        ("Evidence", _evidence(triage, long=long)),
+        ("Evidence", _evidence(triage, source.place, long=long)),
         (TRIED, _fixes(triage, long=long)),
         (NARROW_DOWN, _missing(triage)),
         ("Second reader", _second(triage, long=long)),
         ("Classification", _axes(triage, taxonomy) if long else None),
         (SIMILAR, _cases(triage) if long else None),
-        ("Next", _next(triage, script_file, long=long)),
-    )
-    for title, part in sections:
-        if part is not None:
-            console.print(Text(f"\n{title}", style="bold underline"))
-            console.print(Padding(part, (0, 0, 0, 2)))
+    ]
+    sections = {title: found for title, part in parts if (found := _section(title, part))}
+    if not long:
+        room = SCREEN - 1 - sum(_height(console, part) for part in [*head, *([last] if last else [])])
+        for title in droppable:
+            if sum(_height(console, part) for part in sections.values()) > room:
+                sections.pop(title, None)
+    for part in [*sections.values(), *([last] if last else [])]:
+        console.print(part)
 
 
-def _answer(triage: Triage) -> list[RenderableType]:
+BRIEF = 12
+"""Lines of the shortest form."""
+
+
+def print_brief(triage: Triage, taxonomy: Taxonomy, console: Console, source: Source | None = None) -> None:
+    """Print the finding, why, and what to do, in 12 lines at most."""
+    source = source or Source()
+    rows = brief(triage, taxonomy, source)
+    label = max(len(name) for name, _ in rows) + 2
+    wrapped = [(name, list(Text(text).wrap(console, max(20, console.width - label)))) for name, text in rows]
+    console.print(Text(triage.id, style="dim"), no_wrap=True, overflow="ellipsis", crop=True)
+    for name, lines in _fitting(wrapped, BRIEF - 2):
+        for number, line in enumerate(lines):
+            said = Text(f"{'' if number else name:<{label}}", style="bold green" if name == NOW else "cyan")
+            console.print(Text.assemble(said, line), no_wrap=True, overflow="ellipsis")
+    last = f"bot failures show {triage.findings[0].id}" if triage.findings else source.command
+    console.print(Text(f"{'more':<{label}}{last}", style="dim"), no_wrap=True, overflow="ellipsis", crop=True)
+
+
+def _fitting(rows: list[tuple[str, list[Text]]], room: int) -> list[tuple[str, list[Text]]]:
+    """The rows within so many lines: what to do now comes first, a second step whole or not at all."""
+    kept: dict[str, list[Text]] = {}
+    for name, most in (("found", 2), (NOW, 6), ("why", 3), (THEN, room)):
+        lines = dict(rows).get(name, [])
+        allowed = min(most, room)
+        if len(lines) > allowed and name == THEN:
+            continue
+        if len(lines) > allowed and allowed:
+            lines = [*lines[: allowed - 1], Text(lines[allowed - 1].plain.rstrip()[:-2] + " …")]
+        kept[name] = lines[:allowed]
+        room -= len(kept[name])
+    return [(name, kept[name]) for name, _ in rows if kept.get(name)]
+
+
+def _section(title: str, part: RenderableType | None) -> RenderableType | None:
+    if part is None:
+        return None
+    return Group(Text(f"\n{title}", style="bold underline"), Padding(part, (0, 0, 0, 2)))
+
+
+def _height(console: Console, part: RenderableType) -> int:
+    return len(console.render_lines(part, pad=False))
+
+
+def _do(triage: Triage, source: Source) -> list[RenderableType]:
+    """The decision, one line each."""
+    steps = decision(triage, source)
+    width = max((len(label) for label, _ in steps), default=0) + 2
+    table = Table.grid(padding=0)
+    for label, text in steps:
+        style = "bold green" if label == NOW else "cyan"
+        table.add_row(Text(f"{label:<{width}}", style=style), Text(text))
+    return [table] if table.row_count else []
+
+
+def _answer(triage: Triage, source: Source, *, long: bool) -> list[RenderableType]:
     answer = written(triage)
     if answer is None:
         return []
     body: list[RenderableType] = []
-    for sentence in answer.sentences:
+    # In one screen the decision comes first, and is not said again.
+    said = set() if long else {text for _, text in decision(triage, source)}
+    sentences = [one for one in answer.sentences if one.text not in said]
+    snippets = [*answer.commands, *answer.code]
+    whole = len(sentences) + len(snippets)
+    if not long:
+        sentences = _within(sentences, ANSWER_CHARS)
+        snippets = [one for one in snippets if one.text.count("\n") < SNIPPET_LINES][:2]
+    for sentence in sentences:
         rests = support(sentence)
         told = sentence.text.replace("`", "")
         body.append(
             Text.assemble((f"{sentence.role:<9}", "cyan"), told, (f"  {rests}" if rests else "", "dim"))
         )
-    for snippet in (*answer.commands, *answer.code):
+    for snippet in snippets:
         body.append(
             Text.assemble((f"{'run' if snippet.language == 'sh' else 'code':<9}", "cyan"), snippet.purpose)
         )
         body.append(Padding(Text(snippet.text, style="bold"), (0, 0, 0, 9)))
+    if len(sentences) + len(snippets) < whole:
+        body.append(Text("… the rest with --long", style="dim"))
     title = Text(f"{ANSWER} {answer.model}", style="bold green")
-    return [title, Padding(Group(*body), (0, 0, 0, 2)), Text("")]
+    do = [] if long else _do(triage, source)
+    return [title, *do, Padding(Group(*body), (0, 0, 0, 2)), Text("")]
 
 
-def _findings(triage: Triage) -> list[RenderableType]:
+def _within(sentences: list[AnswerSentence], room: int) -> list[AnswerSentence]:
+    """The first sentences that have so many characters together."""
+    lengths = accumulate(len(one.text) for one in sentences)
+    return [one for one, length in zip(sentences, lengths, strict=True) if length <= room]
+
+
+def _findings(triage: Triage, source: Source, *, long: bool) -> list[RenderableType]:
     if not triage.findings:
         return [Text(NO_FINDING, style="dim")] if triage.type.answer == ["fault"] else []
+    if written(triage) and not long:
+        # The answer says what they mean.
+        return [*map(_title, triage.findings), Text("")]
     first, *others = triage.findings
-    return [_finding(first, whole=True), *(_finding(other, whole=False) for other in others), Text("")]
+    do = [] if written(triage) else _do(triage, source)
+    found: list[RenderableType] = [_title(first), *(Padding(part, (0, 0, 0, 2)) for part in do)]
+    quotes = [_quote(line, source.place, long=long) for line in first.lines[: None if long else BRIEF_QUOTES]]
+    body: list[RenderableType] = [*quotes, Text(_plain(first.answer))]
+    body += _whole(first) if long else []
+    body.append(Text(f"more: bot failures show {first.id}", style="dim"))
+    found.append(Padding(Group(*body), (0, 0, 0, 2)))
+    for other in others:
+        told = other.answer if long else first_sentence(other.answer)
+        more = Text(f"more: bot failures show {other.id}", style="dim")
+        found += [_title(other), Padding(Group(Text(_plain(told)), more), (0, 0, 0, 2))]
+    return [*found, Text("")]
 
 
-def _finding(finding: Finding, *, whole: bool) -> RenderableType:
-    title = Text.assemble(
+def _whole(finding: Finding) -> list[RenderableType]:
+    """Every cause, check and fix."""
+    table = Table.grid(padding=(0, 2))
+    rows = (
+        ("why", finding.why),
+        ("check", finding.check),
+        ("fix", finding.remedy),
+        ("not this when", [finding.not_this_when] if finding.not_this_when else []),
+        ("sources", finding.sources),
+    )
+    for name, texts in rows:
+        for number, text in enumerate(texts):
+            table.add_row(Text(name if not number else "", style="cyan"), Text(_plain(text)))
+    return [table]
+
+
+def _title(finding: Finding) -> Text:
+    return Text.assemble(
         (f"{opening(finding)}: {finding.title}", "bold green" if finding.sure else "bold yellow"),
         (f"  {how_sure(finding.p)}", "dim"),
     )
-    body: list[RenderableType] = [_quote(line) for line in finding.lines] if whole else []
-    body.append(Text(_plain(finding.answer)))
-    if whole:
-        body += [Text.assemble(("check  ", "cyan"), _plain(text)) for text in finding.check[:1]]
-        body += [Text.assemble(("fix    ", "cyan"), _plain(text)) for text in finding.remedy[:2]]
-        body.append(Text(f"more: bot failures show {finding.id}", style="dim"))
-    return Group(title, Padding(Group(*body), (0, 0, 0, 2)))
 
 
 def _plain(text: str) -> str:
     return text.replace("**", "")
 
 
-def _quote(line: QuotedLine) -> Text:
-    where = "title" if line.in_title else f"line {line.line}"
+def _quote(line: QuotedLine, place: Place, *, long: bool) -> Text:
+    where = "title" if line.in_title else place(line.line)
     rank = "" if line.rank is None else f" rank {line.rank}"
-    return Text.assemble((f"{where}{rank}  ", "dim"), line.text)
+    text = line.text if long else shorten(line.text, QUOTE_CHARS)
+    return Text.assemble((f"{where}{rank}  ", "dim"), text)
 
 
 def _axes(triage: Triage, taxonomy: Taxonomy) -> RenderableType:
@@ -129,14 +249,15 @@ def _axes(triage: Triage, taxonomy: Taxonomy) -> RenderableType:
     return table
 
 
-def _evidence(triage: Triage, *, long: bool) -> RenderableType | None:
+def _evidence(triage: Triage, place: Place, *, long: bool) -> RenderableType | None:
     evidence, parts = triage.evidence, list[RenderableType]()
-    told = {(q.line, q.in_title) for f in triage.findings[:1] for q in f.lines}
+    shown = [q for f in triage.findings[:1] for q in f.lines[: None if long else BRIEF_QUOTES]]
+    told = {(q.line, q.in_title) for q in shown}
     quotes = [q for q in evidence.lines if long or (q.line, q.in_title) not in told]
     lines = Table.grid(padding=(0, 1))
     for quote in quotes if long else quotes[:BRIEF_LINES]:
         word, style = _ROLE[quote.role]
-        lines.add_row(Text(word, style=style), _quote(quote))
+        lines.add_row(Text(word, style=style), _quote(quote, place, long=long))
     if quotes:
         parts.append(lines)
     if long:
@@ -194,19 +315,32 @@ def _cases(triage: Triage) -> RenderableType | None:
     return Group(*parts)
 
 
+def _earlier(triage: Triage) -> RenderableType | None:
+    """Earlier reports of the same failure in the repository's own history."""
+    parts = list[RenderableType]()
+    for one in triage.same_failure:
+        told = f"{reasons(one)}. {ending(one)}".replace("`", "")
+        parts += [
+            Text.assemble((one.id, "bold"), f"  {one.title}"),
+            Padding(Text(told), (0, 0, 0, 3)),
+            *([Text(f"   {one.url}", style="blue")] if one.url else []),
+        ]
+    return Group(*parts) if parts else None
+
+
 def _missing(triage: Triage) -> RenderableType | None:
     return Group(*(Text(f"- {item.ask}") for item in triage.missing[:2])) if triage.missing else None
 
 
-def _next(triage: Triage, script_file: str | None, *, long: bool) -> RenderableType | None:
+def _next(triage: Triage, source: Source, *, long: bool) -> RenderableType | None:
     rows = []
-    if script_file:
+    if source.script:
         rows.append(
-            f"Run {script_file} where the job fails, the way the job is run: sh {script_file} > result.txt; "
-            "then add --result result.txt"
+            f"Run {source.script} where the job fails, the way the job is run: sh {source.script} > result.txt; "
+            f"then: {source.command} --result result.txt"
         )
-    elif triage.script:
-        rows.append("--out-script diagnose.sh  writes a read-only script that tells the causes apart")
+    elif triage.script and not any("--out-script" in text for _, text in decision(triage, source)):
+        rows.append(f"{source.command} --out-script diagnose.sh  writes a script that tells the causes apart")
     if not long:
-        rows.append("--long  shows classification, similar issues and all fixes")
+        rows.append("--long  shows classification, similar issues and all fixes; --brief  only what to do")
     return Group(*(Text(row, style="dim") for row in rows)) if rows else None

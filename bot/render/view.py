@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from knowledge.text.quote import code_span, prose
-from knowledge.triage import Axis, AxisName, Finding, Triage, VersionConflict
+from knowledge.triage import Axis, AxisName, EarlierReport, Finding, Triage, VersionConflict
 
 Level = Literal["findings", "claims", "always"]
 """What is worth a comment: known failures; or also what the judge claims; or its best guess on every fault."""
@@ -26,6 +26,8 @@ class View:
     corrected: dict[AxisName, tuple[str, ...]] = field(default_factory=dict)
     written: bool = False
     """Whether the answer that an LLM wrote goes first."""
+    arrived: bool = False
+    """Of a withdrawn one: it asked for something, and that has come."""
     explain: bool = False
     script_link: str | None = None
     """Where the whole diagnostics script is to be had."""
@@ -41,6 +43,11 @@ class View:
         """Version conflicts that explain a line of the report."""
         found = self.triage.evidence.conflicts
         return found if self.level == "always" else [c for c in found if c.explains_line is not None]
+
+    @property
+    def earlier(self) -> list[EarlierReport]:
+        """Earlier reports of the same failure to show."""
+        return self.triage.same_failure if "cases" in self.sections else []
 
     def claimed(self, axis: AxisName) -> list[tuple[str, float]]:
         """The (id, probability) an axis claims here, most probable first."""

@@ -112,6 +112,13 @@ def read_input(path: str) -> Report:
 
     Raises InputError for what cannot be read, is empty, binary, or JSON that is no issue.
     """
+    name, text, notes, gap = _read_text(path)
+    report = _report(path, name, text, notes)
+    return replace(report, gap=(gap.after, gap.lines)) if gap is not None else report
+
+
+def _read_text(path: str) -> tuple[str, str, tuple[str, ...], Gap | None]:
+    """Name, text, what could not be read of it, and what was left out."""
     raw, gap = read_bytes(path)
     name = "-" if path == "-" else printable(Path(path).name)
     text, notes = decode(raw, name)
@@ -121,8 +128,7 @@ def read_input(path: str) -> Report:
         raise InputError(
             f"{_shown(path)} is empty.", "Add the report's text: what you ran and what it printed."
         )
-    report = _report(path, name, text, tuple(notes))
-    return replace(report, gap=(gap.after, gap.lines)) if gap is not None else report
+    return name, text, tuple(notes), gap
 
 
 def _report(path: str, name: str, text: str, notes: tuple[str, ...]) -> Report:
@@ -138,20 +144,57 @@ def _report(path: str, name: str, text: str, notes: tuple[str, ...]) -> Report:
     return pasted_report(name, text, notes)
 
 
-def read_together(paths: Sequence[str]) -> Report:
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One of several files read as one log."""
+
+    name: str
+    start: int
+    """Line of the body that names the file; its own first line follows."""
+    gap: Gap | None
+
+    def place(self, line: int) -> str:
+        """What the file itself calls a line of the body: "rank1.log:3"."""
+        own = line - self.start
+        left_out = self.gap.lines if self.gap and own > self.gap.after else 0
+        return f"{self.name}:{own + left_out}"
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A report with where it came from."""
+
+    report: Report
+    paths: tuple[str, ...]
+    parts: tuple[Part, ...] = ()
+
+    def place(self, line: int) -> str:
+        """What a person calls a line of the body: "line 12", or "rank1.log:3" of several files."""
+        before = [part for part in self.parts if part.start < line]
+        return before[-1].place(line) if before else f"line {line}"
+
+
+def read_together(paths: Sequence[str]) -> Input:
     """Read several logs of one job, or those in a folder, as one report.
 
     A file's name tells whose log it is (rank3.log, node-1.out). Raises InputError as `read_input` does.
     """
     files = [file for path in paths for file in _logs_of(path)]
-    reports = [read_input(file) for file in files]
-    body = "\n".join(
-        f"==> {Path(file).name} <==\n{report.body}" for file, report in zip(files, reports, strict=True)
+    parts, texts, notes, line = list[Part](), list[str](), list[str](), 1
+    for file in files:
+        name, text, said, gap = _read_text(file)
+        parts.append(Part(name, line, gap))
+        texts.append(f"==> {name} <==\n{text}")
+        notes += [f"{name}: {one}" for one in said]
+        line += text.count("\n") + 2
+    names = [part.name for part in parts]
+    notes.insert(
+        0,
+        f"{len(files)} files were read as one log, {', '.join(names)}; in JSON, line numbers count through all of it",
     )
-    names = ", ".join(Path(file).name for file in files)
-    note = f"{len(files)} files were read as one log, with continuous line numbers: {names}"
-    notes = (note, *(note for report in reports for note in report.notes))
-    return Report(f"{Path(files[0]).name} and {len(files) - 1} more", "", body, is_log=True, notes=notes)
+    id = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+    report = Report(id, "", "\n".join(texts), is_log=True, notes=tuple(notes))
+    return Input(report, tuple(paths), tuple(parts))
 
 
 def _logs_of(path: str) -> list[str]:

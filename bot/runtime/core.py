@@ -2,26 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from bot.ports import Recorded
 from bot.runtime.triage_pool import CanTriage
 from bot.settings import Settings, load_settings
+from knowledge.history.record import Post
 from knowledge.report import Report
 from knowledge.taxonomy import Taxonomy
 from knowledge.triage import AxisName, Triage
 
+if TYPE_CHECKING:
+    from knowledge.engine import Knowledge
 
-class EngineCore:
-    """The engine in this process; safe to call from several threads."""
 
-    def __init__(self, settings: Settings) -> None:
-        from knowledge.engine import load_knowledge
+class KnownEngine:
+    """The engine over what is loaded already; safe to call from several threads."""
 
-        self._knowledge = load_knowledge(settings.model_dir, settings.data_dir / "cache")
+    def __init__(self, knowledge: Knowledge) -> None:
+        self._knowledge = knowledge
 
     def triage(self, report: Report) -> Triage:
         """The triage of one report."""
         from knowledge.engine import triage
 
         return triage(report, self._knowledge)
+
+    def records(self, posts: Sequence[Post], triaged: bool = False) -> Recorded:
+        """The records of posts for a repository's history; `triaged`: without the known failures."""
+        from knowledge.history.fingerprint import fingerprints
+
+        made = fingerprints(posts, self._knowledge, with_failures=not triaged)
+        return Recorded(self._knowledge.encoder.model_hash, tuple(made))
+
+
+class EngineCore(KnownEngine):
+    """The engine in this process, loaded by the settings."""
+
+    def __init__(self, settings: Settings) -> None:
+        from knowledge.engine import load_knowledge
+
+        super().__init__(load_knowledge(settings.model_dir, settings.cache))
 
 
 def engine_of_environment() -> EngineCore:

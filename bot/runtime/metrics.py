@@ -33,6 +33,13 @@ class Metrics:
         self._accept = Histogram(
             "distriage_accept_seconds", "Time to answer a webhook", buckets=_FAST, registry=self.registry
         )
+        self._api = Histogram(
+            "distriage_api_seconds",
+            "Time to answer a call of the API, by status",
+            ["status"],
+            buckets=_SLOW,
+            registry=self.registry,
+        )
         self._work = Histogram(
             "distriage_delivery_seconds",
             "Time a worker spent on a delivery, by outcome",
@@ -45,6 +52,10 @@ class Metrics:
         """Count a webhook call."""
         self._webhooks.labels(source, status).inc()
         self._accept.observe(seconds)
+
+    def api(self, status: int, seconds: float) -> None:
+        """Count a call of `POST /api/triage`."""
+        self._api.labels(str(status)).observe(seconds)
 
     def delivery(self, outcome: str, seconds: float) -> None:
         """Count a delivery that a worker ended."""

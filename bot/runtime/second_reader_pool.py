@@ -36,7 +36,7 @@ class ReadingCore:
         if reader is None:
             raise ValueError("no LLM is configured, or none is asked")
         self._reader = reader
-        self._knowledge = load_knowledge(settings.model_dir, settings.data_dir / "cache")
+        self._knowledge = load_knowledge(settings.model_dir, settings.cache)
 
     def triage(self, report: Report) -> Triage:
         """The triage of one report, with `second_reading`."""

@@ -7,6 +7,7 @@ Reports go in and triages come out as JSON, one a line; the child ends when its 
 
 from __future__ import annotations
 
+import base64
 import importlib
 import json
 import os
@@ -15,12 +16,16 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from datetime import datetime
 from typing import Any, Literal, Protocol
 
-from bot.ports import CoreDown, CoreFailed
+import numpy as np
+
+from bot.ports import CoreDown, CoreFailed, Recorded, Recorder
+from knowledge.history.record import Post, Record
 from knowledge.report import Report
 from knowledge.triage import Triage
 
@@ -35,7 +40,7 @@ START_TIMEOUT = 900.0
 
 _PASSED_ON = frozenset(
     {"PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", "VIRTUAL_ENV", "LD_LIBRARY_PATH"}
-    | {"DISTRIAGE_DATA_DIR", "DISTRIAGE_MODEL_DIR", "DISTRIAGE_LOG_LEVEL"}
+    | {"DISTRIAGE_DATA_DIR", "DISTRIAGE_CACHE_DIR", "DISTRIAGE_MODEL_DIR", "DISTRIAGE_LOG_LEVEL"}
 )
 
 
@@ -84,6 +89,13 @@ class TriagePool:
                 raise CoreDown("the triage processes have been ended")
             return child.triage(report)
 
+    def records(self, posts: Sequence[Post], triaged: bool = False) -> Recorded:
+        """The records of posts for a repository's history; waits for a free process. Raises `CoreFailed`."""
+        with self._one() as child:
+            if self._closed:
+                raise CoreDown("the triage processes have been ended")
+            return child.records(posts, triaged)
+
     def state(self) -> CoreState:
         """Whether the core has loaded: ready as soon as one process can triage."""
         states = {child.state() for child in self._children}
@@ -114,14 +126,22 @@ class _Child:
         self._loaded = False
 
     def triage(self, report: Report) -> Triage:
+        return Triage.model_validate(self._ask_for("triage", asdict(report)))
+
+    def records(self, posts: Sequence[Post], triaged: bool) -> Recorded:
+        sent = [{**asdict(p), "opened": p.opened.isoformat() if p.opened else None} for p in posts]
+        found = self._ask_for("records", {"posts": sent, "triaged": triaged})
+        return Recorded(found["encoder"], tuple(map(_record_of, found["records"])))
+
+    def _ask_for(self, what: str, value: Any) -> Any:
         if self._process is None or self._process.poll() is not None:
             self.close()
             self.start()
         self._loader.join()
-        value = json.loads(self._answer(json.dumps(asdict(report)).encode()))
-        if "failed" in value:
-            raise CoreFailed(value["failed"])
-        return Triage.model_validate(value["triage"])
+        answer = json.loads(self._answer(json.dumps({what: value}).encode()))
+        if "failed" in answer:
+            raise CoreFailed(answer["failed"])
+        return answer[what]
 
     def start(self) -> None:
         """Start the process, without waiting until it has loaded the core."""
@@ -130,6 +150,8 @@ class _Child:
             [sys.executable, "-m", "bot.runtime.triage_pool", self._factory],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            # Ctrl-C is for the parent, which ends this one.
+            process_group=0,
             env=environment(self._also),
         )
         self._loader = threading.Thread(target=self._load, args=[self._process], daemon=True)
@@ -211,12 +233,37 @@ def _serve(factory: str) -> None:
 def _answer(core: CanTriage, line: bytes) -> dict[str, Any]:
     from bot.jobs.retry import where
 
-    value = json.loads(line)
-    report = Report(**{**value, "notes": tuple(value["notes"])})
+    asked = json.loads(line)
     try:
+        if "records" in asked:
+            return {"records": _recorded(core, asked["records"])}
+        value = asked["triage"]
+        report = Report(**{**value, "notes": tuple(value["notes"])})
         return {"triage": core.triage(report).model_dump(mode="json")}
     except Exception as error:  # noqa: BLE001 - the process's edge: whatever a report does, the next one is read
         return {"failed": f"{type(error).__name__} in the core\n{where(error)}"}
+
+
+def _recorded(core: Any, asked: dict[str, Any]) -> dict[str, Any]:
+    recorder: Recorder = core
+    posts = [_post_of(post) for post in asked["posts"]]
+    made = recorder.records(posts, triaged=asked["triaged"])
+    records = [{"record": r.to_json(), "vectors": _packed(r.vectors)} for r in made.records]
+    return {"encoder": made.encoder, "records": records}
+
+
+def _post_of(value: dict[str, Any]) -> Post:
+    opened = value["opened"]
+    return Post(**{**value, "opened": datetime.fromisoformat(opened) if opened else None})
+
+
+def _packed(vectors: np.ndarray[Any, Any]) -> str:
+    return base64.b64encode(np.asarray(vectors, "<f4").tobytes()).decode()
+
+
+def _record_of(value: dict[str, Any]) -> Record:
+    vectors = np.frombuffer(base64.b64decode(value["vectors"]), "<f4").reshape(2, -1)
+    return Record.from_json(value["record"], vectors.astype(np.float32))
 
 
 if __name__ == "__main__":

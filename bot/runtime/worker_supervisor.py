@@ -116,6 +116,8 @@ class WorkerProcess:
                 self._factory,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
+                # Ctrl-C is for the web process, which ends this one.
+                process_group=0,
                 limit=_LINE_LIMIT,
                 env=os.environ | {"DISTRIAGE_DATABASE_URL": self._url},
             )

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
 import structlog
-from fastapi import APIRouter
+from fastapi import APIRouter, FastAPI
 
+from bot.api.rate_limit import RateLimit
+from bot.api.routes import Api, api_app
 from bot.db.deliveries import StoredDelivery
 from bot.github import sweep
 from bot.github.app import App
@@ -18,11 +21,14 @@ from bot.github.intake import new_delivery
 from bot.github.ports import Delivery, GitHubApp, Ports
 from bot.github.script_route import ScriptLinks, script_router
 from bot.github.store.postgres import PostgresStore
+from bot.history.search import Histories
+from bot.history.store import PostgresHistory
 from bot.jobs.retry import TryLater
 from bot.jobs.runner import Ended, Handler
+from bot.page.create_app import create_app_router
 from bot.page.routes import page_router
 from bot.page.sign_in import SignIn
-from bot.ports import Clock, Core, CoreFailed
+from bot.ports import Clock, Core, CoreFailed, Recorder
 from bot.runtime.clock import SystemClock
 from bot.runtime.core import NamedCore
 from bot.runtime.metrics import LlmMetrics
@@ -62,19 +68,30 @@ def make_app(settings: Settings) -> App | None:
 
 
 def work_of(
-    service: Service, app: GitHubApp | None, source: CanTriage, local: CanTriage | None = None
+    service: Service,
+    app: GitHubApp | None,
+    source: CanTriage,
+    local: CanTriage | None = None,
+    recorder: Recorder | None = None,
 ) -> Work:
-    """The work over that GitHub (None: no credentials) and core; `local` asks no second reader, where `source` does."""
-    core = NamedCore(source, load_taxonomy(), local)
+    """The work over that GitHub (None: no credentials) and core; `local` asks no second reader, where `source` does.
+
+    `recorder` makes the records of repositories' histories; without one they are not looked at.
+    """
+    core, store = NamedCore(source, load_taxonomy(), local), PostgresStore(service.threads)
+    web = service.settings.github_web_url
     ports = Ports(
         app=app,
-        store=PostgresStore(service.threads),
+        store=store,
         clock=SystemClock(),
         core=core,
         script_link=ScriptLinks.of(service.settings).link,
+        histories=Histories(PostgresHistory(service.threads), recorder, web=web) if recorder else None,
     )
 
     async def sweep_chore() -> None:
+        if service.settings.keep_days is not None:
+            await asyncio.to_thread(store.forget, service.settings.keep_days)
         await _sweep(service, ports)
 
     async def reactions_chore() -> None:
@@ -178,7 +195,7 @@ def all_work(service: Service) -> Work:
         if isinstance(source, TwoReaders):
             source.close()
 
-    work = work_of(service, make_app(service.settings), source, local)
+    work = work_of(service, make_app(service.settings), source, local, local)
     return with_slack(service, replace(work, state=local.state, close=close), source)
 
 
@@ -190,11 +207,25 @@ def with_slack(service: Service, work: Work, source: CanTriage) -> Work:
     return replace(work, handlers={**work.handlers, "slack": handler})
 
 
+def api_surface(service: Service) -> tuple[FastAPI, Callable[[], None]] | None:
+    """The API with triage processes of its own, and what ends them; None without a token."""
+    settings = service.settings
+    if not settings.api_tokens:
+        return None
+    pool = TriagePool(ENGINE, settings.triage_processes)
+    limit = RateLimit(settings.api_rate_limit)
+    api = Api(
+        settings.api_tokens, pool, load_taxonomy(), service.metrics, limit, workers=settings.triage_processes
+    )
+    return api_app(api), pool.close
+
+
 def surfaces(service: Service) -> list[APIRouter]:
     """The routers that the settings ask for."""
     routers = [
         page_router(service, SignIn.of(service.settings), load_taxonomy()),
         script_router(service, ScriptLinks.of(service.settings)),
+        create_app_router(service.settings, SignIn.of(service.settings)),
     ]
     if service.settings.slack_signing_secret is not None:
         core = NamedCore(NoCore(), load_taxonomy())

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from bot.db.connect import database_url
 from bot.db.migrate import pending
 from bot.runtime.checked import Checked
-from bot.settings import Settings, load_settings, unknown_variables
+from bot.settings import Settings, load_service_settings, unknown_settings
 from knowledge.errors import UserError
 
 NEEDED = {"issues": "write", "metadata": "read", "contents": "read"}
@@ -17,7 +17,7 @@ NEEDED = {"issues": "write", "metadata": "read", "contents": "read"}
 def examine() -> list[Checked]:
     """All findings, in the order in which to mend them."""
     try:
-        settings = load_settings()
+        settings = load_service_settings()
     except UserError as error:
         return [Checked("broken", "settings", error.message, error.remedy)]
     findings = [Checked("ok", "settings", "read")]
@@ -25,10 +25,10 @@ def examine() -> list[Checked]:
         Checked(
             "missing",
             "settings",
-            f"{name} is not a setting and has no effect",
+            said,
             "docs/operating.md lists all settings.",
         )
-        for name in unknown_variables()
+        for said in unknown_settings()
     ]
     for subject, check in (
         ("database", _database),

@@ -35,6 +35,13 @@ def health_router(service: Service, worker: WorkerProcess | None = None) -> APIR
         report["engine"] = "elsewhere" if worker is None else (await worker.ask()).core
         return JSONResponse(report, status_code=200 if report["ready"] else 503)
 
+    return router
+
+
+def metrics_router(service: Service, worker: WorkerProcess | None = None) -> APIRouter:
+    """The route for Prometheus; `worker` is the one beside this process, if any."""
+    router = APIRouter()
+
     @router.get("/metrics")
     async def metrics() -> Response:
         page = await asyncio.to_thread(service.metrics.page)

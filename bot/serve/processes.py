@@ -5,21 +5,26 @@ from __future__ import annotations
 import asyncio
 import gc
 import importlib
+import os
 import signal
+import socket
+import sys
 from collections.abc import Awaitable, Callable
 
 import prometheus_client
 import structlog
 import uvicorn
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bot.db.connect import migrated_database
 from bot.http.body import Connection, backlog
 from bot.jobs.worker import WorkerOptions
 from bot.runtime.resources import Service, Work, open_service, work
 from bot.runtime.worker_supervisor import WorkerProcess
-from bot.serve.compose import surfaces
-from bot.serve.web_app import make_app
-from bot.settings import Settings, unknown_variables
+from bot.serve.compose import api_surface, surfaces
+from bot.serve.web_app import make_app, metrics_app
+from bot.settings import Settings, unknown_settings, unknown_variables
+from knowledge.errors import SettingsError
 
 log = structlog.get_logger(__name__)
 
@@ -49,7 +54,9 @@ def serve(settings: Settings, host: str, port: int, factory: str | None) -> None
 async def _serve(settings: Settings, url: str, host: str, port: int, factory: str | None) -> None:
     async with open_service(settings, url) as service:
         worker = WorkerProcess(factory, url) if factory is not None else None
-        app = make_app(service, surfaces(service), worker)
+        app: ASGIApp = make_app(service, surfaces(service), worker, api_surface(service))
+        if settings.metrics_port is not None:
+            app = by_port(settings.metrics_port, metrics_app(service, worker), app)
         config = uvicorn.Config(
             app,
             host=host,
@@ -61,24 +68,80 @@ async def _serve(settings: Settings, url: str, host: str, port: int, factory: st
             server_header=False,
             timeout_graceful_shutdown=10,
         )
+        sockets = _bound(config, settings.metrics_port)
         # uvicorn raises the signal once more when it is done; what is left to close still needs its time.
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: None)
         # What is loaded by now stays; looking through it again and again would hold up webhooks.
         gc.collect()
         gc.freeze()
-        log.info(
-            "serving",
-            host=host,
-            port=port,
-            worker=worker is not None,
-            page=f"{settings.public_url.rstrip('/')}/",
-            mode="shadow" if settings.missing_github_app else "live",
-            missing=settings.missing_github,
-        )
-        for name in unknown_variables():
-            log.warning("this variable is not a setting and has no effect", variable=name)
-        await uvicorn.Server(config).serve()
+        if sys.stderr.isatty():
+            print(banner(settings, host, port, worker is not None), file=sys.stderr)
+        else:
+            _log_start(settings, host, port, worker is not None)
+        await uvicorn.Server(config).serve(sockets)
+
+
+def _log_start(settings: Settings, host: str, port: int, worker: bool) -> None:
+    log.info(
+        "serving",
+        host=host,
+        port=port,
+        worker=worker,
+        page=f"{settings.public_url.rstrip('/')}/",
+        mode="shadow" if settings.missing_github_app else "live",
+        missing=settings.missing_github,
+    )
+    for name in unknown_variables():
+        log.warning("this variable is not a setting and has no effect", variable=name)
+
+
+def by_port(port: int, there: ASGIApp, elsewhere: ASGIApp) -> ASGIApp:
+    """One application for two: `there` answers what arrives at that port, and `elsewhere` the rest."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        arrived = scope.get("server") if scope["type"] == "http" else None
+        await (there if arrived and arrived[1] == port else elsewhere)(scope, receive, send)
+
+    return app
+
+
+def _bound(config: uvicorn.Config, metrics_port: int | None) -> list[socket.socket]:
+    """The sockets to listen on. Raises `SettingsError` for an address that cannot be had."""
+    sockets = []
+    for port in [config.port, *([metrics_port] if metrics_port is not None else [])]:
+        family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
+        try:
+            sockets.append(socket.create_server((config.host, port), family=family, backlog=config.backlog))
+        except OSError as error:
+            # strerror of this exception repeats the address.
+            why = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
+            raise SettingsError(
+                f"{config.host}:{port} cannot be listened on: {why}.",
+                "Use another --port (or DISTRIAGE_METRICS_PORT), or stop what uses it.",
+            ) from None
+    return sockets
+
+
+def banner(settings: Settings, host: str, port: int, worker: bool) -> str:
+    """What a person at a terminal wants to know of a service that starts."""
+    shadow = bool(settings.missing_github_app)
+    lines = [
+        f"distriage on http://{host}:{port}/  (sign in with: bot admin link)",
+        "mode     " + ("shadow: triages are stored, nothing is written to GitHub" if shadow else "live"),
+    ]
+    if settings.missing_github:
+        lines.append(f"missing  {', '.join(settings.missing_github)}")
+    lines += [
+        f"slack    {'on' if settings.slack_signing_secret else 'off'}",
+        f"api      {'on' if settings.api_tokens else 'off'}",
+    ]
+    if settings.metrics_port is not None:
+        lines.append(f"metrics  http://{host}:{settings.metrics_port}/metrics")
+    if not worker:
+        lines.append("no worker runs here: start one with `bot worker`")
+    lines += [f"warning  {said}" for said in unknown_settings()]
+    return "\n".join([*lines, "Ctrl-C stops it; `bot doctor` checks everything.", ""])
 
 
 def run_worker_process(

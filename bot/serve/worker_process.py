@@ -17,7 +17,7 @@ import structlog
 from bot.runtime.logs import configure_logs
 from bot.runtime.resources import Service, Work
 from bot.serve.processes import load_factory, run_worker_process
-from bot.settings import load_settings
+from bot.settings import load_service_settings
 from knowledge.errors import UserError
 
 log = structlog.get_logger(__name__)
@@ -48,7 +48,7 @@ def main(factory: str) -> int:
     os.nice(NICENESS)
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints must not stand between the answers
-    settings = load_settings()
+    settings = load_service_settings()
     configure_logs(settings.log_level)
     try:
         run_worker_process(settings, load_factory(factory), attend=partial(attend, out=out))

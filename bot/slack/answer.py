@@ -183,7 +183,7 @@ def _footer(view: View) -> Block:
     who = "Only you see this." if not view.shared else "Shared by the person who asked."
     how = ""
     if view.shared and view.updated:
-        how = "Reply in this thread with the script's output to update this answer."
+        how = "Reply in this thread with logs or the script's output to update this answer."
     basis = "From labelled cases and the lines quoted, by a program."
     notes = [prose(note, 150) for note in (*view.notes, *view.triage.evidence.notes)[:4]]
     lines = [" ".join(filter(None, [who, how, basis])), *notes]

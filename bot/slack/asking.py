@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 from hashlib import sha256
 
-from bot.gate.rules import check_ids
 from bot.jobs.runner import Ended
-from bot.reports.pasted import pasted_report
 from bot.slack import words
 from bot.slack.answer import render
 from bot.slack.files import ReadFiles, read_files
 from bot.slack.messages import Sender, tell, update_shared, view_of
 from bot.slack.ports import SlackPorts
 from bot.slack.records import SlackTriage, Task
+from bot.slack.replies import add_reply
+from bot.slack.triaging import triaged, triaged_again
 from knowledge.diagnostics import has_result, parse_result
 from knowledge.diagnostics.result import join_blocks, split_blocks
 from knowledge.errors import InputError
@@ -44,30 +42,10 @@ def add_result(kept: SlackTriage, text: str, task: Task, ports: SlackPorts, send
     except InputError as error:  # each is whole, together they are too many
         return Ended("silent", tell(task, ports, sender, f"{error} {error.remedy}"))
     ports.store.save_result(sender.delivery, kept.id, task.user, blocks, ports.clock.now())
-    kept = _made_anew(kept, ports)
+    kept = triaged_again(kept, ports)
     if update_shared(kept, ports):
         return Ended("written", "shared answer updated")
     return Ended("written", sender.answer(task, render(view_of(kept, ports))))
-
-
-def triaged(
-    id_: str, body: str, notes: tuple[str, ...], ports: SlackPorts, results: Sequence[str] = ()
-) -> Triage:
-    """The core's triage of a text and of what diagnostics found. Raises `CoreFailed` and `GateError`."""
-    report = pasted_report(f"slack:{id_}", body, notes)
-    triage = ports.core.triage(replace(report, body="\n\n".join([report.body, *results])))
-    check_ids(triage, ports.core.ids)
-    return triage
-
-
-def _made_anew(kept: SlackTriage, ports: SlackPorts) -> SlackTriage:
-    """With all results there are, those included that another worker stores meanwhile."""
-    while True:
-        results = ports.store.results(kept.id)
-        kept = replace(kept, triage=triaged(kept.id, kept.body, kept.notes, ports, results))
-        ports.store.save_triage(kept)
-        if ports.store.results(kept.id) == results:
-            return kept
 
 
 REMARK = 300
@@ -83,7 +61,7 @@ def ask(task: Task, ports: SlackPorts, sender: Sender) -> Ended:
     text = "\n\n".join(filter(None, [task.text, files.text]))
     if not has_result(text):
         if task.kind == "result":
-            return Ended("silent", "no result in the reply")
+            return _reply(files, task, ports, sender)
         return _triage(text, files, task, ports, sender)
     try:
         parse_result(text)
@@ -97,6 +75,13 @@ def ask(task: Task, ports: SlackPorts, sender: Sender) -> Ended:
     if beside:
         return _triage(text, files, task, ports, sender)
     return Ended("silent", sender.answer(task, words.NO_RESULT_HERE))
+
+
+def _reply(files: ReadFiles, task: Task, ports: SlackPorts, sender: Sender) -> Ended:
+    kept = ports.store.triage_of_thread(task.workspace, task.channel, task.thread or "")
+    if kept is None:
+        return Ended("silent", "no answer here")
+    return add_reply(kept, files, task, ports, sender)
 
 
 def _triage(text: str, files: ReadFiles, task: Task, ports: SlackPorts, sender: Sender) -> Ended:

@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
+from bot.reports.additions import adds_evidence
 from bot.slack import words
 from bot.slack.decisions import Answer, Decision, Open, Queue, Seal, say
 from bot.slack.incoming_text import file_links, is_address, storable, typed, without_file_links
@@ -17,6 +18,7 @@ from knowledge.diagnostics import has_result
 
 _LONGEST_ID = 40
 _LONGEST_URL = 1000
+_CHANGES = {"message_changed", "message_deleted"}
 _PEOPLE = {None, "file_share", "thread_broadcast"}
 """Subtypes of messages that a person wrote."""
 
@@ -82,25 +84,44 @@ def event(payload: Mapping[str, Any], now: float) -> Decision:
 
 
 def _message(message: Mapping[str, Any], workspace: str, id_: str, at: float) -> Decision:
-    thread, ts = message.get("thread_ts"), message.get("ts")
-    by_person = message.get("subtype") in _PEOPLE and not message.get("bot_id")
-    if not by_person or not isinstance(thread, str) or thread == ts:
+    """A reply in a thread, an edit of one, or its deletion; whether it adds anything is looked at with its answer."""
+    channel, change = id_of(message.get("channel")), message.get("subtype")
+    before: Mapping[str, Any] = {}
+    if change in _CHANGES:
+        before = _inner(message, "previous_message")
+        message = _inner(message, "message") if change == "message_changed" else before
+    gone = change == "message_deleted" or message.get("subtype") == "tombstone"
+    thread, ts = message.get("thread_ts"), _str(message, "ts")
+    by_person = message.get("subtype") in _PEOPLE or (gone and before.get("subtype") in _PEOPLE)
+    if not by_person or message.get("bot_id") or not isinstance(thread, str) or thread == ts:
         return Answer()
     text, files = typed(_str(message, "text")), attached(message)
-    if not has_result(text) and not files:
+    said_before = typed(_str(before, "text"))
+    if change == "message_changed" and not gone and (text == said_before or has_result(text)):
+        # Slack itself changes a message when it unfolds a link; a result stays what it was when it was posted.
+        return Answer()
+    if not (
+        files or has_result(text) or any(adds_evidence(one, by_author=True) for one in (text, said_before))
+    ):
         return Answer()
     task = Task(
         kind="result",
         workspace=workspace,
-        user=id_of(message.get("user")),
-        channel=id_of(message.get("channel")),
+        user=id_of(message.get("user") or before.get("user")),
+        channel=channel,
         at=at,
-        text=storable(text),
-        files=files,
+        text="" if gone else storable(text),
+        files=() if gone else files,
         files_shown=True,
         thread=thread,
+        ts=ts[:_LONGEST_ID],
     )
     return Queue(task, id_, counts=True, if_shared=True)
+
+
+def _inner(message: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = message.get(key)
+    return found if isinstance(found, dict) else {}
 
 
 def attached(message: Mapping[str, Any]) -> tuple[str, ...]:

@@ -42,11 +42,22 @@ class SlackTriage:
     shared_channel: str | None = None
     shared_ts: str | None = None
     """None for a shared answer that was posted where the app is no member, and cannot be updated."""
+    updates: int = 0
+    """How often replies in its thread changed what it was made from."""
 
     @property
     def shared(self) -> bool:
         """Whether others may see it."""
         return self.shared_channel is not None
+
+
+@dataclass(frozen=True, slots=True)
+class SlackReply:
+    """What one message in the thread of an answer adds to the report."""
+
+    ts: str
+    by: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +106,8 @@ class Task(_Value):
     """The triage that a button stands under."""
     thread: str | None = None
     """The message that a thread hangs on."""
+    ts: str = ""
+    """The message itself; of one that was edited or deleted the same."""
     labels: dict[AxisName, tuple[str, ...]] = {}
 
 

@@ -28,6 +28,7 @@ from bot.slack.inbound import Unreadable, command, event
 from bot.slack.interactions import errors, interaction
 from bot.slack.modals import open_modal, say_now
 from bot.slack.ports import SlackPorts
+from bot.slack.replies import belongs
 
 WINDOW = 300
 """Seconds that the sender's clock may differ from ours, either way."""
@@ -163,10 +164,9 @@ async def _act(decision: Decision, web: SlackWeb, kind: str) -> Done:
     if isinstance(decision, Open):
         return "opened", Response(background=BackgroundTask(open_modal, decision, web.ports))
     task, ledger, store = decision.task, web.ports.ledger, web.ports.store
-    if decision.if_shared:
-        thread = task.thread or ""
-        if not await asyncio.to_thread(store.triage_of_thread, task.workspace, task.channel, thread):
-            return _bare("ignored", 200)
+    # Of a message that is no part of an answer nothing is kept.
+    if decision.if_shared and not await asyncio.to_thread(belongs, task, store):
+        return _bare("ignored", 200)
     if decision.counts:
         now = web.ports.clock.now()
         wait = await asyncio.to_thread(ledger.admit, task.workspace, decision.id, web.limit, now)

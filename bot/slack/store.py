@@ -9,7 +9,7 @@ from typing import Any
 
 from bot.db.connect import clean_json, clean_text
 from bot.db.table import Table
-from bot.slack.records import Installation, SlackCorrection, SlackTriage
+from bot.slack.records import Installation, SlackCorrection, SlackReply, SlackTriage
 from knowledge.triage import Triage
 
 KEEP_DAYS = 90
@@ -113,6 +113,28 @@ class SlackStore(Table):
         """The results given so far, oldest first."""
         query = "SELECT text FROM slack_results WHERE triage_id = %s ORDER BY at, delivery_id"
         return [row["text"] for row in self._rows(query, (triage_id,))]
+
+    def save_reply(self, triage_id: str, reply: SlackReply, at: datetime) -> None:
+        """Keep what a message adds; the same message replaces it, and one without text takes it away."""
+        if reply.text:
+            row = {
+                "triage_id": triage_id,
+                "ts": reply.ts,
+                "by_user": reply.by,
+                "text": clean_text(reply.text),
+            }
+            self._put("slack_replies", {**row, "at": at}, key=("triage_id", "ts"), keep=("at",))
+        else:
+            self._run("DELETE FROM slack_replies WHERE triage_id = %s AND ts = %s", (triage_id, reply.ts))
+
+    def replies(self, triage_id: str) -> list[SlackReply]:
+        """What the messages in the thread add, oldest first."""
+        query = "SELECT ts, by_user AS by, text FROM slack_replies WHERE triage_id = %s ORDER BY at, ts"
+        return [SlackReply(**row) for row in self._rows(query, (triage_id,))]
+
+    def count_update(self, triage_id: str) -> None:
+        """One more reply changed what the answer is made from."""
+        self._run("UPDATE slack_triages SET updates = updates + 1 WHERE id = %s", (triage_id,))
 
     def save_correction(self, correction: SlackCorrection) -> None:
         """Keep a correction; a second run of the same delivery replaces it."""

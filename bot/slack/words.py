@@ -9,7 +9,7 @@ HELP = (
     "*/triage* with a link to a Slack file reads that file.\n"
     "On any message: _More actions_, then _Triage this message_.\n"
     "Only you see the answer until you press _Share_. "
-    "After sharing, reply in its thread with what the diagnostics script printed, and the answer is updated."
+    "After sharing, reply in its thread with logs or what the diagnostics script printed, and the answer is updated."
 )
 NO_PAGES = "I can read text and Slack files, but not web pages. Please paste the log, or upload it here and link to it."
 NOT_OPENED = "The text box could not be opened. Put */triage* and the text on one line, or try again."

@@ -31,6 +31,7 @@ _LOG = (
     r"|^\S+\.(?:cc|cpp|cu|c|h|hpp|cuh|py):(?:\d|\s(?:In |At ))|^\s*\d{0,5}\s*\|\s"
     r"|^\S+\.py: error: |^usage: \S+\.py \[|^\S*python[\d.]*: can't open file '"
     r"|^Primary job|^Process name:|^\s*Exit code:"
+    r"|^\s*Not all ranks joining collective|^\s*Collective sequence number: \d"  # the flight recorder's analyser
 )
 _CODE = (
     r"^\s*(?:import \w|from [\w.]+ import |def \w+\(|class \w+|@\w[\w.]*(?:\(|$)|async def )"

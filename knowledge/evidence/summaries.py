@@ -12,7 +12,7 @@ from knowledge.evidence.lines import Line
 _TORCHRUN = re2.compile(r"^Root Cause \(first observed failure\)")
 _FIELD = re2.compile(r"^\s*(rank|host|exitcode|traceback)\s*: (.+)$")
 _NUMBER = re2.compile(r"-?\d+")
-_FAILED = re2.compile(r"failed \(exitcode: (-?\d+)\) local_rank: (\d+) \(pid: (\d+)\)")
+_FAILED = re2.compile(r"failed \(exitcode: (-?\d+)\) local_rank: \d+ \(pid: \d+\)")
 _MPIRUN = re2.compile(r"process rank (\d+) with PID \d+ on node ([\w.-]+) exited on\b(?: signal (\d+))?")
 _PROCESS_NAME = re2.compile(r"^\s*Process name: \[(?:\[\d+,\d+\]|[^\]]*@\d+),(\d+)\]")
 _SPAWNED = re2.compile(
@@ -32,14 +32,12 @@ WINDOW = 9
 
 @dataclass(frozen=True, slots=True)
 class Blamed:
-    """The process that a launcher names as the first to fail; the line where it does."""
+    """The process that a launcher names as the first to fail."""
 
-    line: int
     rank: int | None = None
     host: str | None = None
     ended: str = ""
     """How: "exit code 1", "signal 9"; "" when it does not say."""
-    pid: int | None = None
     told_by: str | None = None
     """The host whose launcher says so, where the lines have prefixes of hosts."""
 
@@ -80,11 +78,9 @@ def _block(heading: Line, lines: Sequence[Line]) -> Blamed:
             fields.setdefault(match.group(1), match.group(2).strip())
     rank, numbers = _NUMBER.search(fields.get("rank", "")), _NUMBER.findall(fields.get("exitcode", ""))
     return Blamed(
-        heading.number,
         int(rank.group(0)) if rank else None,
         fields.get("host"),
         _how(int(numbers[0])) if numbers else "",
-        int(numbers[1]) if len(numbers) > 1 else None,
         heading.host,
     )
 
@@ -93,19 +89,19 @@ def _one_line(line: Line, *, one_node: bool) -> Blamed | None:
     text = line.text
     if match := _DEEPSPEED.search(text):
         rank = int(match.group(1)) if one_node else None
-        return Blamed(line.number, rank, line.host, _how(int(match.group(2))))
+        return Blamed(rank, line.host, _how(int(match.group(2))))
     if match := _FAILED.search(text):
-        return Blamed(line.number, None, line.host, _how(int(match.group(1))), int(match.group(3)))
+        return Blamed(None, line.host, _how(int(match.group(1))))
     if match := _MPIRUN.search(text):
         ended = f"signal {match.group(3)}" if match.group(3) else ""
-        return Blamed(line.number, int(match.group(1)), match.group(2), ended)
+        return Blamed(int(match.group(1)), match.group(2), ended)
     if match := _PROCESS_NAME.match(text):
-        return Blamed(line.number, int(match.group(1)))
+        return Blamed(int(match.group(1)))
     if match := _SPAWNED.search(text):
         ended = f"signal {match.group(2)}" if match.group(2) else f"exit code {match.group(3)}"
-        return Blamed(line.number, int(match.group(1)), None, ended)
+        return Blamed(int(match.group(1)), None, ended)
     if match := _SLURM.search(text):
-        return Blamed(line.number, int(match.group(2)), match.group(1), match.group(3).strip().lower())
+        return Blamed(int(match.group(2)), match.group(1), match.group(3).strip().lower())
     return None
 
 

@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
+import re2
+
 from knowledge.evidence.decisive import Decisive
+from knowledge.evidence.lines import Kind
 from knowledge.evidence.reading import Reading
-from knowledge.evidence.units import excerpt
+from knowledge.evidence.units import excerpt, sentences
 from knowledge.signatures import most_specific
 from knowledge.triage import Evidence, QuotedLine, SignatureMatch, StatedFact
 from knowledge.versions import explained_conflicts
 
 LINES = 6
 MATCHES = 8
+SAYING, SENTENCE = 3, 5
+"""Words from which on a title, or a sentence of the account, can say what is wrong."""
 SHOWN = 300
 """Characters of a quoted line."""
+_WORD = re2.compile(r"[A-Za-z]{2,}")
 
 
-def summarise(reading: Reading) -> Evidence:
-    """Evidence as the triage holds it: at most six lines, the root first, each signature once."""
+def summarise(reading: Reading, *, claims: bool = False) -> Evidence:
+    """Evidence as the triage holds it: at most six lines, the root first, each signature once.
+
+    `claims`: where no line tells what failed, the words that say so are quoted, as a claim never stands alone.
+    """
+    lines = [_quote(d) for d in _chosen(reading.decisive)]
+    if not lines and claims:
+        lines = _said(reading)
     return Evidence(
         framework=reading.framework,
         echoes=list(reading.echoes),
-        lines=[_quote(d) for d in _chosen(reading.decisive)],
+        lines=lines,
         versions=reading.versions,
         launcher=reading.launcher,
         world_size=reading.world_size,
@@ -46,6 +60,25 @@ def _chosen(decisive: tuple[Decisive, ...]) -> list[Decisive]:
     rest = [d for d in worth if d.role == "context"][: max(0, 4 - len(roots))]
     cascade = [d for d in worth if d.role == "consequence"][:2]
     return [*roots, *rest, *cascade][:LINES]
+
+
+def _said(reading: Reading) -> list[QuotedLine]:
+    """The title; the first sentence of the account where the title hardly says anything."""
+    title = reading.report.title.strip()
+    told = [(1, title, True)] if title else []
+    account = (
+        (line.number, sentence, False)
+        for line in reading.lines
+        if line.kind is Kind.PROSE
+        for sentence in sentences(line.text)
+        if len(_WORD.findall(sentence)) >= SENTENCE
+    )
+    if len(_WORD.findall(title)) < SAYING:
+        told = [*islice(account, 1)] or told
+    return [
+        QuotedLine(line=number, text=excerpt(text, longest=SHOWN), role="context", in_title=in_title)
+        for number, text, in_title in told
+    ]
 
 
 def _quote(d: Decisive) -> QuotedLine:

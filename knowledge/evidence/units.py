@@ -36,7 +36,6 @@ class Unit:
     kind: Kind
     rank: int | None = None
     host: str | None = None
-    pid: int | None = None
     time: Stamp | None = None
     level: str | None = None
     in_title: bool = False
@@ -67,7 +66,6 @@ def units_of(title: str, lines: Sequence[Line]) -> Iterator[Unit]:
                 line.kind,
                 line.rank,
                 line.host,
-                line.pid,
                 line.time,
                 line.level,
             )

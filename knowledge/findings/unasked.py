@@ -10,7 +10,9 @@ from typing import Literal
 import re2
 
 from knowledge.evidence import Reading
-from knowledge.evidence.lines import Kind
+from knowledge.evidence.decisive import Decisive
+from knowledge.evidence.lines import Kind, Line
+from knowledge.evidence.stamps import read_stamp, seconds_between
 from knowledge.findings.defect import is_the_librarys, names_the_fix, of_code
 from knowledge.findings.expert import knows_better
 from knowledge.findings.failure import Failure
@@ -28,6 +30,8 @@ alone; solved: the reporter's release has the fix."""
 _QUIET = frozenset("DIW")
 """Levels of lines that report no failure."""
 _FILE = Path(__file__).with_name("consequences.toml")
+# Kubernetes calls each event that is not routine a warning: type, reason, age and source in columns.
+_EVENT = re2.compile(r"^\s*(?:\d+[smhd]\w*\s+)?Warning\s{2,}[A-Z][A-Za-z]+\s{2,}")
 
 
 def objection(match: Match, fitted: Fitted, reading: Reading) -> Objection | None:
@@ -56,25 +60,35 @@ def solved(entry: Failure, reading: Reading) -> bool:
 
 
 def rests_on_consequences(numbers: tuple[int, ...], reading: Reading) -> bool:
-    """Whether each telltale line is code, a warning, or of a log whose failure is another line."""
+    """Whether each telltale line is code, a warning, or of a log whose failure is another line, or began with one."""
     by_number = {line.number: line for line in reading.lines}
-    roots = {d.number for d in reading.decisive if d.role == "root" and not d.in_title}
+    found = [d for d in reading.decisive if d.role == "root" and not d.in_title]
+    roots = {d.number for d in found if not _followed(d, found[0])}
     logged = {n for n in roots if n in by_number and by_number[n].kind is Kind.LOG}
 
     def stands(number: int) -> bool:
         if number == 0:
             return not _consequences().search(reading.report.title)
         line = by_number.get(number)
-        if (
-            line is None
-            or line.kind is Kind.CODE
-            or line.level in _QUIET
-            or _consequences().search(line.text)
-        ):
+        if line is None or line.kind is Kind.CODE or _warns(line):
             return False
         return line.kind is not Kind.LOG or not logged or number in logged
 
     return bool(numbers) and not any(map(stands, numbers))
+
+
+def _followed(one: Decisive, first: Decisive) -> bool:
+    """Whether another process had failed at least a second before."""
+    earlier, later = read_stamp(first.time or ""), read_stamp(one.time or "")
+    if earlier is None or later is None or one.rank == first.rank:
+        return False
+    return seconds_between(earlier, later) >= 1
+
+
+def _warns(line: Line) -> bool:
+    event = _EVENT.match(line.text)
+    text = line.text[event.end() :] if event else line.text
+    return (line.level in _QUIET and not event) or bool(_consequences().search(text))
 
 
 @cache

@@ -21,7 +21,7 @@ Ints = npt.NDArray[np.int64]
 TITLE_COUNTS = 2
 """How often a word of the title counts beside one of the body."""
 POOL = 60
-"""Reports that each of the four searches gives to be compared closely."""
+"""Reports that each of the five searches gives to be compared closely."""
 _MOST_TIMES = 15
 """Occurrences of a word that are counted; four bits of a posting."""
 
@@ -85,15 +85,37 @@ class Postings:
         return rarities, (1 + np.log(np.fromiter(counts.values(), float, len(counts)))) * rarities
 
 
+class Searches:
+    """The searches by words: those of title and body, of the titles alone, of the errors."""
+
+    def __init__(self) -> None:
+        self._whole = Postings()
+        self._titles = Postings()
+        self._errors = Postings()
+
+    def rarity(self, words: Sequence[str]) -> Array:
+        """Inverse document frequency of each word among whole reports."""
+        return self._whole.rarity(words)
+
+    def add(self, record: Record) -> None:
+        """Add the next record."""
+        self._whole.add(all_words(record))
+        self._titles.add(record.title)
+        self._errors.add(record.error)
+
+    def scores(self, record: Record) -> tuple[Array, Array, Array]:
+        """Cosines with every record by each search, each (records,)."""
+        whole = all_words(record)
+        return self._whole.cosines(whole), self._titles.cosines(whole), self._errors.cosines(record.error)
+
+
 class Index:
     """Records in the order in which they were opened, in memory; about 10 kB a record (docs/history.md)."""
 
     def __init__(self, dims: int) -> None:
         """Start empty; `dims` is the length of one of a record's two vectors."""
         self.records: list[Record] = []
-        self.words = Postings()
-        self.titles = Postings()
-        self.errors = Postings()
+        self.words = Searches()
         self._vectors: Floats = np.zeros((256, 2, dims), np.float32)
 
     def __len__(self) -> int:
@@ -106,28 +128,19 @@ class Index:
             self._vectors = np.concatenate([self._vectors, np.zeros_like(self._vectors)])
         self._vectors[len(self)] = record.vectors
         self.records.append(record)
-        self.words.add(all_words(record))
-        self.titles.add(record.title)
-        self.errors.add(record.error)
+        self.words.add(record)
 
     def candidates(self, record: Record, pool: int = POOL) -> list[Record]:
         """Records worth a close comparison: the nearest by words, title, error and both vectors; oldest first."""
         if not self.records:
             return []
         near = self._vectors[: len(self)] @ record.vectors.T
-        whole = all_words(record)
-        scores = [
-            self.words.cosines(whole),
-            self.titles.cosines(whole),
-            self.errors.cosines(record.error),
-            near[:, 0, 0],
-            near[:, 1, 1],
-        ]
-        chosen = sorted({int(n) for score in scores for n in _best(score, pool)})
+        scores = [*self.words.scores(record), near[:, 0, 0], near[:, 1, 1]]
+        chosen = sorted({int(n) for score in scores for n in best(score, pool)})
         return [self.records[n] for n in chosen]
 
 
-def _best(scores: npt.NDArray[np.floating], k: int) -> Ints:
+def best(scores: npt.NDArray[np.floating], k: int) -> Ints:
     """Numbers of the `k` highest scores above zero."""
     top = np.argpartition(-scores, k)[:k] if len(scores) > k else np.arange(len(scores))
     return np.asarray(top[scores[top] > 0], np.int64)

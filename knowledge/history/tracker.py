@@ -14,10 +14,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from knowledge.errors import InputError
-from knowledge.history.record import Post, aware
+from knowledge.history.record import Post, Record, aware
 
 _SHAPE = '{"id": "7", "opened": "2024-05-01T12:00:00", "title": "...", "body": "...", "duplicates": ["3"]}'
 
@@ -41,6 +41,18 @@ class Tracker:
         return found
 
 
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A record of an export."""
+
+    number: int
+    """Of its line, from 1."""
+    post: Post
+    duplicates: list[str]
+    record: Mapping[str, Any]
+    """All its fields, for what is not read here."""
+
+
 def read_tracker(file: Path) -> Tracker:
     """Read an export of JSON lines (.gz or not) and put it in order.
 
@@ -49,18 +61,25 @@ def read_tracker(file: Path) -> Tracker:
     """
     posts: dict[str, Post] = {}
     marked: dict[str, list[str]] = {}
-    for number, line in enumerate(_lines(file), start=1):
-        if not line.strip():
-            continue
-        post, same = _parsed(line, f"{file.name}, line {number}")
-        if post.id in posts:
-            raise InputError(f"{file.name}, line {number}: id {post.id} occurs twice.", "Leave one of them.")
-        posts[post.id] = post
-        marked[post.id] = same
+    for line in exported(file):
+        if line.post.id in posts:
+            raise InputError(
+                f"{file.name}, line {line.number}: id {line.post.id} occurs twice.", "Leave one of them."
+            )
+        posts[line.post.id] = line.post
+        marked[line.post.id] = line.duplicates
     if not posts:
         raise InputError(f"{file.name} holds no record.", f"Give one JSON object a line: {_SHAPE}")
     ordered = in_order(posts.values())
     return Tracker(tuple(ordered), tuple(groups([post.id for post in ordered], marked)))
+
+
+def exported(file: Path) -> Iterator[Line]:
+    """The records of an export as they come. Raises InputError with the line's number for what is no such record."""
+    for number, line in enumerate(_lines(file), start=1):
+        if line.strip():
+            post, same, record = _parsed(line, f"{file.name}, line {number}")
+            yield Line(number, post, same, record)
 
 
 def _lines(file: Path) -> Iterator[str]:
@@ -76,8 +95,8 @@ def _lines(file: Path) -> Iterator[str]:
         ) from error
 
 
-def _parsed(line: str, place: str) -> tuple[Post, list[str]]:
-    """The record of a line and the ids that it marks as the same."""
+def _parsed(line: str, place: str) -> tuple[Post, list[str], Mapping[str, Any]]:
+    """The post of a line, the ids that it marks as the same, and the whole record."""
     try:
         record: Any = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -98,7 +117,7 @@ def _parsed(line: str, place: str) -> tuple[Post, list[str]]:
         texts["state"] or texts["status"],
         texts["resolution"],
     )
-    return post, [str(other) for other in same or ()]
+    return post, [str(other) for other in same or ()], record
 
 
 def _text(record: Mapping[str, Any], name: str, place: str) -> str:
@@ -128,10 +147,13 @@ def _natural(id: str) -> tuple[tuple[int, int, str], ...]:
     return tuple((0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts if part)
 
 
-def in_order(posts: Iterable[Post]) -> list[Post]:
-    """Posts in the order in which they were opened, as `read_tracker` says."""
+Dated = TypeVar("Dated", Post, Record)
+
+
+def in_order(posts: Iterable[Dated]) -> list[Dated]:
+    """Posts or records in the order in which they were opened, as `read_tracker` says."""
     latest = datetime.min.replace(tzinfo=UTC)
-    keys: list[tuple[datetime, tuple[tuple[int, int, str], ...], Post]] = []
+    keys: list[tuple[datetime, tuple[tuple[int, int, str], ...], Dated]] = []
     for post in sorted(posts, key=lambda post: _natural(post.id)):
         latest = post.opened or latest
         keys.append((latest, _natural(post.id), post))

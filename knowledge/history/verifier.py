@@ -26,6 +26,8 @@ VERIFIED = ("one", *NAMES, "score", "lead")
 """What the verifier sees of a pair: 1, its numbers, its rank score, and by how much that leads over the next best."""
 SAME_ERROR = 0.3
 """Likeness of the error lines from which on two reports show one error."""
+COPIED = 0.97
+"""Likeness of both the whole reports and their error lines from which on one is a copy of the other."""
 SHOWN = 2
 """Matches shown at most."""
 _REMEDY = "Install distriage again, or run: python -m knowledge.training.history --help"
@@ -59,7 +61,9 @@ class Near:
     score: float
     p: float
     shown: bool
-    """Probable enough to be said unasked."""
+    """Probable enough to be said unasked, or a copy."""
+    copied: bool
+    """The same report was posted before."""
     shared: Shared
 
 
@@ -81,14 +85,16 @@ def closest(
     pairs = compare(record, others, rarities)
     scores = weights.scores(pairs)
     p = weights.probabilities(pairs, scores)
-    reason = has_reason(pairs)
+    copies = is_copy(pairs)
+    fits = has_reason(pairs) & ((p >= weights.threshold) | copies)
     order = [int(n) for n in np.argsort(-scores, kind="stable")[:k]]
     return [
         Near(
             others[n],
             float(scores[n]),
             float(p[n]),
-            place < SHOWN and bool(reason[n]) and float(p[n]) >= weights.threshold,
+            place < SHOWN and bool(fits[n]),
+            bool(copies[n]),
             shared(record, others[n], rarities),
         )
         for place, n in enumerate(order)
@@ -102,6 +108,15 @@ def has_reason(pairs: Array) -> npt.NDArray[np.bool_]:
     most of what is shown on a tracker of tasks.
     """
     return np.asarray(pairs[:, NAMES.index("errors")] >= SAME_ERROR)
+
+
+def is_copy(pairs: Array) -> npt.NDArray[np.bool_]:
+    """Whether a report was posted again, (pairs,).
+
+    P alone does not tell: in a small history no word is rare, and a copy gets 0.91 there.
+    """
+    words, errors = (pairs[:, NAMES.index(name)] for name in ("words", "errors"))
+    return np.asarray((words >= COPIED) & (errors >= COPIED))
 
 
 def verified(pairs: Array, scores: Array) -> Array:

@@ -39,7 +39,7 @@ _DENIES = re2.compile(
 _NONE_OF_IT = re2.compile(
     r'(?i)oom-?killed"?\s*[:=]\s*"?false|\b0 workers?\b.{0,30}killed due to memory|\b0 oom'
 )
-_NOT_DENIAL = re2.compile(r"(?i)no space left|not enough")
+_NOT_DENIAL = re2.compile(r"(?i)no space left|not enough|not all ranks")
 
 
 @dataclass(frozen=True, slots=True)

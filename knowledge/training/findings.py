@@ -1,6 +1,7 @@
 """`make train-findings`: fit the matcher of the catalogue.
 
     python -m knowledge.training.findings [--shared DIR] [--cache DIR] [--dry-run]
+    python -m knowledge.training.findings --keep-weights        makes new entries known by their examples, fits nothing
 
 It learns from the examples beside the entries and, where --shared has the texts, from real reports labelled with the
 entries that apply (failure_labels.jsonl: ids alone). Deterministic.
@@ -17,6 +18,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
+
+import numpy as np
 
 from embeddings.encoder import OnnxEncoder
 from knowledge.cases import load_cases
@@ -53,9 +56,13 @@ def main() -> None:
     parser.add_argument("--shared", type=Path, help="folder with real/ (texts that are not shipped)")
     parser.add_argument("--cache", type=Path, default=Path("build/data/cache"))
     parser.add_argument("--dry-run", action="store_true", help="write nothing")
+    parser.add_argument("--keep-weights", action="store_true", help="only index what entries look like")
     args = parser.parse_args()
     knowledge = load_knowledge(None, args.cache)
     entries, examples = read_catalogue()
+    if args.keep_weights:
+        index(entries, examples, knowledge)
+        return
     judged, catalogue = prepare(entries, examples, knowledge, args.shared)
     probabilities = held_out(judged)
     threshold = fit_threshold(judged, probabilities, UNASKED_PRECISION)
@@ -67,6 +74,26 @@ def main() -> None:
         about = {"encoder": knowledge.encoder.model_hash, "learned": [r.group for r in judged if r.real]}
         save_matcher(Matcher(catalogue, weights, threshold), about)
         print(f"{SHIPPED}: {SHIPPED.stat().st_size / 1e6:.2f} MB")
+
+
+def index(
+    entries: dict[str, Failure], examples: dict[str, tuple[Example, ...]], knowledge: Knowledge
+) -> None:
+    """Write the shipped matcher again with what all entries look like now; weights and threshold stay as learned."""
+    encoder, shipped = knowledge.encoder, knowledge.matcher
+    assert isinstance(encoder, OnnxEncoder) and shipped is not None
+    own = [e for es in examples.values() for e in es if e.kind != "near_miss"]
+    texts = [
+        *entry_texts(entries, encoder, knowledge.table),
+        *example_texts(own, encoder, knowledge.table),
+    ]
+    known = dict(zip(shipped.catalogue.entries, shipped.catalogue.rarity.tolist(), strict=True))
+    catalogue = _catalogue(entries, texts, known)
+    with np.load(SHIPPED, allow_pickle=False) as arrays:
+        learned = json.loads(arrays["info"].tobytes())["learned"]
+    about = {"encoder": encoder.model_hash, "learned": learned}
+    save_matcher(Matcher(catalogue, shipped.weights, shipped.threshold), about)
+    print(f"{SHIPPED}: {len(entries)} entries, {len(texts)} texts")
 
 
 def prepare(

@@ -45,12 +45,14 @@ def cuda_of_torch(text: str) -> str | None:
 def surely_in(version: Version, spec: SpecifierSet) -> bool:
     """Whether `version` meets `spec` whatever its unsaid components are: "3" is not surely below 3.8.
 
-    A pre-release counts as its release, which it behaves like, but never as exactly that release.
+    A pre-release or nightly lies somewhere between the release before and its own: what holds of it has to hold of
+    both ends, and never is it exactly a release.
     """
     if version.is_prerelease:
-        if any(one.operator == "==" for one in spec):
+        if any(one.operator == "==" for one in spec) or not spec.contains(version, prereleases=True):
             return False
-        version = Version(version.base_version)
+        # A pre-release says all: there is none of 2.0.1 before 2.0 is out.
+        return spec.contains(Version(version.base_version), prereleases=True)
     if len(version.release) >= 3:
         return spec.contains(version, prereleases=True)
     latest = ".".join(str(part) for part in (*version.release, _UNSAID))

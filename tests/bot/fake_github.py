@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
+from urllib.parse import parse_qs, urlencode
 
 import jwt
 import uvicorn
@@ -25,7 +26,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -90,6 +91,7 @@ class FakeComment:
     association: str = "NONE"
     edits: int = 0
     reactions: list[tuple[str, str]] = field(default_factory=list)
+    created_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
 @dataclass
@@ -107,6 +109,10 @@ class FakeIssue:
     comments: list[FakeComment] = field(default_factory=list)
     events: list[tuple[str, str, str]] = field(default_factory=list)
     """(labeled or unlabeled, label, actor), oldest first."""
+    closed_at: datetime | None = None
+    state_reason: str | None = None
+    timeline: list[dict[str, Any]] = field(default_factory=list)
+    """Closings and references of pull requests, in GitHub's shape."""
     moved_to: str = ""
     """The path that GitHub redirects to once the issue was transferred."""
 
@@ -118,6 +124,7 @@ class FakeRepo:
     issues: dict[int, FakeIssue] = field(default_factory=dict)
     labels: list[str] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)
+    """By path; of the default branch."""
     permissions: dict[str, str] = field(default_factory=dict)
     archived: bool = False
     installation: int | None = None
@@ -142,6 +149,10 @@ class FakeGitHub:
         self.repos: dict[str, FakeRepo] = {}
         self.installations: dict[int, dict[str, Any]] = {1: {"id": 1, "account": user("acme")}}
         self.tokens: dict[str, int] = {}
+        self.manifest: dict[str, Any] = {}
+        """Of the App that somebody created by the manifest flow."""
+        self.logins: dict[str, str] = {}
+        """Who writes with a token that is not the App's."""
         self.revoked: set[str] = set()
         self.renamed: dict[str, str] = {}
         """Old names of repositories, and where GitHub says that they are now."""
@@ -151,8 +162,13 @@ class FakeGitHub:
         """Of every request, in its order."""
         self.permissions = {"issues": "write", "metadata": "read", "contents": "read"}
         self.deliveries: list[dict[str, Any]] = []
+        self.gists: dict[str, dict[str, dict[str, Any]]] = {}
+        """By id, then by file name: files in GitHub's shape."""
         self.faults: FaultPlan | None = None
         self.latency = 0.0
+        self.graphql: Callable[[str, dict[str, Any]], dict[str, Any]] | None = None
+        """Answers a GraphQL query with its variables."""
+        self.queries: list[dict[str, Any]] = []
         self.requests: list[tuple[str, str]] = []
         self.on_request: Callable[[str, str], None] | None = None
         """Called before each request is served: a test can change the world between two calls of the bot."""
@@ -184,13 +200,31 @@ class FakeGitHub:
         issue.comments.append(comment)
         return comment
 
+    def close(self, issue: FakeIssue, by: str, reason: str = "completed", commit: str | None = None) -> None:
+        """Close the issue; a `commit` is one whose message closes it."""
+        issue.state, issue.state_reason, issue.closed_at = "closed", reason, datetime.now(UTC)
+        issue.timeline.append({"event": "closed", "actor": user(by), "commit_id": commit})
+
+    def reopen(self, issue: FakeIssue) -> None:
+        issue.state, issue.state_reason, issue.closed_at = "open", "reopened", None
+
+    def merge(self, issue: FakeIssue, full_name: str, number: int) -> None:
+        """Merge a pull request that names the issue."""
+        source = {
+            "number": number,
+            "repository": {"full_name": full_name},
+            "pull_request": {"merged_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")},
+        }
+        issue.timeline.append({"event": "cross-referenced", "source": {"type": "issue", "issue": source}})
+
     def find_comment(self, repo: FakeRepo, comment_id: int) -> FakeComment | None:
         found = (c for issue in repo.issues.values() for c in issue.comments if c.id == comment_id)
         return next(found, None)
 
     def writes(self) -> list[tuple[str, str]]:
-        """Every request that could have changed something, tokens aside."""
-        return [r for r in self.requests if r[0] != "GET" and "access_tokens" not in r[1]]
+        """Every request that could have changed something, tokens and queries aside."""
+        reads = ("access_tokens", "/graphql")
+        return [r for r in self.requests if r[0] != "GET" and not r[1].endswith(reads)]
 
     def payload(self, full_name: str, issue: FakeIssue, action: str, **more: Any) -> dict[str, Any]:
         """The webhook payload of an event on an issue."""
@@ -215,6 +249,8 @@ def _issue_json(issue: FakeIssue) -> dict[str, Any]:
         "state": issue.state,
         "locked": issue.locked,
         "created_at": issue.created_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "closed_at": issue.closed_at.strftime("%Y-%m-%dT%H:%M:%SZ") if issue.closed_at else None,
+        "state_reason": issue.state_reason,
         "comments": len(issue.comments),
     }
     if issue.is_pull:
@@ -228,6 +264,7 @@ def _comment_json(comment: FakeComment) -> dict[str, Any]:
         "user": comment.user,
         "body": comment.body,
         "author_association": comment.association,
+        "created_at": comment.created_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
     }
 
 
@@ -271,12 +308,39 @@ class _Api:
             ("POST", f"{repo}/issues/{{number:int}}/labels", self.add_labels),
             ("DELETE", f"{repo}/issues/{{number:int}}/labels/{{label:path}}", self.remove_label),
             ("GET", f"{repo}/issues/{{number:int}}/events", self.events),
+            ("GET", f"{repo}/issues/{{number:int}}/timeline", self.timeline),
+            ("GET", "/gists/{id}", self.gist),
             ("GET", f"{repo}/labels", self.labels),
             ("POST", f"{repo}/labels", self.create_label),
             ("GET", f"{repo}/collaborators/{{login}}/permission", self.permission),
             ("GET", f"{repo}/contents/{{path:path}}", self.contents),
+            ("GET", f"{repo}/installation", self.installation_of),
+            ("POST", "/graphql", self.graphql),
         ]
-        return [Route(path, self._guarded(handle), methods=[verb]) for verb, path, handle in table]
+        guarded = [Route(path, self._guarded(handle), methods=[verb]) for verb, path, handle in table]
+        return [
+            *guarded,
+            Route("/settings/apps/new", self.new_app, methods=["POST"]),
+            Route("/app-manifests/{code}/conversions", self.convert, methods=["POST"]),
+        ]
+
+    async def new_app(self, request: Request) -> Response:
+        """The page of GitHub's where people confirm a manifest, confirmed."""
+        form = parse_qs((await request.body()).decode())
+        self.state.manifest = json.loads(form["manifest"][0])
+        query = urlencode({"code": "a-code", "state": request.query_params["state"]})
+        return RedirectResponse(f"{self.state.manifest['redirect_url']}?{query}", 302)
+
+    async def convert(self, request: Request) -> Response:
+        if request.path_params["code"] != "a-code" or not self.state.manifest:
+            return _error(404, "Not Found")
+        app = {
+            "id": APP_ID,
+            "slug": SLUG,
+            "pem": self.state.private_key,
+            "webhook_secret": "chosen by GitHub",
+        }
+        return JSONResponse({**app, "client_id": "Iv1.x", "client_secret": "y"}, 201)
 
     def _guarded(self, handle: Callable[..., Response]) -> Callable[[Request], Any]:
         async def endpoint(request: Request) -> Response:
@@ -290,7 +354,10 @@ class _Api:
 
     def _authorize(self, request: Request) -> Response | None:
         kind, _, token = request.headers.get("authorization", "").partition(" ")
-        if request.url.path.startswith("/app"):
+        repo = "/".join(request.url.path.split("/")[2:4])
+        if request.url.path.endswith("/installation") and repo not in self.state.repos:
+            return _error(404, "Not Found")
+        if request.url.path.startswith("/app") or request.url.path.endswith("/installation"):
             try:
                 claims = jwt.decode(token, self.state.key.public_key(), algorithms=["RS256"])
             except jwt.PyJWTError:
@@ -324,8 +391,22 @@ class _Api:
         status = 301 if request.method == "GET" else 307
         return JSONResponse({"message": "Moved", "url": url}, status, {"location": url})
 
+    def installation_of(self, request: Request, _: Any) -> Response:
+        found = self._repo(request).installation or next(iter(self.state.installations))
+        return JSONResponse({"id": found})
+
+    def graphql(self, request: Request, asked: Any) -> Response:
+        """Answered by `state.graphql`; refused without one, and whatever could change something."""
+        self.state.queries.append(asked)
+        if self.state.graphql is None or not asked["query"].startswith("query"):
+            return _error(400, "Problems parsing JSON")
+        return JSONResponse(self.state.graphql(asked["query"], asked["variables"]))
+
     def one_repo(self, request: Request, _: Any) -> Response:
         return JSONResponse({"id": self._repo(request).id, "full_name": self._repo(request).full_name})
+
+    def _login(self, request: Request) -> str:
+        return self.state.logins.get(request.headers["authorization"].partition(" ")[2], BOT)
 
     def _repo(self, request: Request) -> FakeRepo:
         return self.state.repos[f"{request.path_params['owner']}/{request.path_params['name']}"]
@@ -408,7 +489,9 @@ class _Api:
             return _error(403, "Unable to create comment because issue is locked.")
         if len(data["body"]) > 65_536:
             return _error(422, "Body is too long (maximum is 65536 characters)")
-        return JSONResponse(_comment_json(self.state.add_comment(issue, BOT, data["body"])), 201)
+        return JSONResponse(
+            _comment_json(self.state.add_comment(issue, self._login(request), data["body"])), 201
+        )
 
     def comment(self, request: Request, _: Any) -> Response:
         comment = self._comment(request)
@@ -432,9 +515,10 @@ class _Api:
         comment = self._comment(request)
         if comment is None:
             return _error(404, "Not Found")
-        known = (BOT, data["content"]) in comment.reactions
+        given = (self._login(request), data["content"])
+        known = given in comment.reactions
         if not known:
-            comment.reactions.append((BOT, data["content"]))
+            comment.reactions.append(given)
         return JSONResponse({"content": data["content"]}, 200 if known else 201)
 
     def add_labels(self, request: Request, data: Any) -> Response:
@@ -447,7 +531,7 @@ class _Api:
                 self._repo(request).labels.append(name)
             if name not in issue.labels:
                 issue.labels.append(name)
-                issue.events.append(("labeled", name, BOT))
+                issue.events.append(("labeled", name, self._login(request)))
         return JSONResponse([{"name": name} for name in issue.labels])
 
     def remove_label(self, request: Request, _: Any) -> Response:
@@ -455,7 +539,7 @@ class _Api:
         if issue is None or name not in issue.labels:
             return _error(404, "Label does not exist")
         issue.labels.remove(name)
-        issue.events.append(("unlabeled", name, BOT))
+        issue.events.append(("unlabeled", name, self._login(request)))
         return JSONResponse([{"name": left} for left in issue.labels])
 
     def events(self, request: Request, _: Any) -> Response:
@@ -464,6 +548,14 @@ class _Api:
             return _error(404, "Not Found")
         found = [{"event": e, "label": {"name": n}, "actor": user(a)} for e, n, a in issue.events]
         return _page(request, [{"event": "subscribed", "actor": issue.author}, *found])
+
+    def timeline(self, request: Request, _: Any) -> Response:
+        issue = self._issue(request)
+        return _error(404, "Not Found") if issue is None else _page(request, issue.timeline)
+
+    def gist(self, request: Request, _: Any) -> Response:
+        files = self.state.gists.get(request.path_params["id"])
+        return _error(404, "Not Found") if files is None else JSONResponse({"files": files})
 
     def labels(self, request: Request, _: Any) -> Response:
         return _page(request, [{"name": name} for name in self._repo(request).labels])

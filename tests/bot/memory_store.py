@@ -12,12 +12,15 @@ from bot.github.records import (
     ConfigCache,
     Correction,
     Dismissal,
+    DraftDecision,
     InstallationNote,
     IssueRef,
     LabelFact,
     Noise,
     PastedResult,
     RepoRef,
+    Request,
+    Resolution,
     TriageRecord,
 )
 from bot.ports import Clock
@@ -48,7 +51,10 @@ class MemoryStore(Store):
         self.first_noted: dict[Key, datetime] = {}
         self.on_since: dict[int, datetime] = {}
         self.facts: list[LabelFact] = []
+        self.asked: dict[tuple[Key, str], Request] = {}
+        self.resolutions: dict[Key, Resolution] = {}
         self.given: dict[int, Correction] = {}
+        self.decided: dict[tuple[Key, str], DraftDecision] = {}
         self.pasted: dict[int, tuple[Key, PastedResult]] = {}
         self.commands: set[tuple[int, str]] = set()
         self.configs: dict[int, ConfigCache] = {}
@@ -65,6 +71,25 @@ class MemoryStore(Store):
 
     def last_triage(self, issue: IssueRef) -> TriageRecord | None:
         return next((t for t in reversed(self.triages) if _key(t.issue) == _key(issue)), None)
+
+    def triage_count(self, issue: IssueRef) -> int:
+        return sum(_key(t.issue) == _key(issue) for t in self.triages)
+
+    def save_request(self, issue: IssueRef, request: Request) -> None:
+        self.asked[_key(issue), request.item] = request
+
+    def requests(self, issue: IssueRef) -> list[Request]:
+        found = [request for (key, _), request in self.asked.items() if key == _key(issue)]
+        return sorted(found, key=lambda r: (r.asked_at, r.item))
+
+    def save_resolution(self, issue: IssueRef, resolution: Resolution) -> None:
+        self.resolutions[_key(issue)] = resolution
+
+    def resolution(self, issue: IssueRef) -> Resolution | None:
+        return self.resolutions.get(_key(issue))
+
+    def forget_resolution(self, issue: IssueRef) -> None:
+        self.resolutions.pop(_key(issue), None)
 
     def comment_note(self, issue: IssueRef) -> CommentNote | None:
         return self.notes.get(_key(issue))
@@ -93,6 +118,12 @@ class MemoryStore(Store):
     def corrections(self, issue: IssueRef) -> list[Correction]:
         given = (c for c in self.given.values() if _key(c.issue) == _key(issue))
         return sorted(given, key=lambda c: (c.at, c.comment_id))
+
+    def save_draft_decision(self, decision: DraftDecision) -> None:
+        self.decided[_key(decision.issue), decision.input_hash] = decision
+
+    def draft_decision(self, issue: IssueRef, input_hash: str) -> DraftDecision | None:
+        return self.decided.get((_key(issue), input_hash))
 
     def save_result(self, issue: IssueRef, result: PastedResult, at: datetime) -> None:
         self.pasted.pop(result.comment_id, None)

@@ -80,6 +80,14 @@ def test_what_is_installed_is_pinned() -> None:
     assert all("--constraint constraints.txt" in part and "--no-cache-dir" in part for part in installs)
 
 
+def test_the_image_brings_the_converted_model_for_a_read_only_root() -> None:
+    assert f"{PREFIX}CACHE_DIR=/opt/distriage/cache" in of_last("ENV")
+    converting = [part for part in DOCKERFILE.split("&&") if "bot triage" in part]
+    assert len(converting) == 1
+    assert f"{PREFIX}CACHE_DIR=/opt/distriage/cache" in DOCKERFILE.split(converting[0])[0] + converting[0]
+    assert ("COPY", "--from=build /opt/distriage /opt/distriage") in LAST
+
+
 def closure(name: str) -> set[str]:
     """What an install of a package brings: its requirements and theirs, of those at hand here."""
     found, todo = set[str](), [(name, "")]
@@ -159,9 +167,28 @@ def test_compose_names_settings_that_exist_and_keeps_secrets_out() -> None:
         assert names <= set(Settings.model_fields)
         assert service["depends_on"]["db"]["condition"] == "service_healthy"
         assert service["init"] is True
+        assert service["read_only"] is True
+        assert service["cap_drop"] == ["ALL"]
+        # What the processes generate must be the same for all; nothing else has to be written.
+        assert (service["volumes"], service["tmpfs"]) == (["data:/data"], ["/tmp"])
     assert services["worker"]["deploy"]["replicas"] == 2
     assert shlex.split(" ".join(services["db"]["healthcheck"]["test"]))[1] == "pg_isready"
+    assert all(port.startswith("127.0.0.1:") for port in services["web"]["ports"])
     assert not re.search(r"(?i)(password|secret|key): +[a-z0-9]{6,}$", text, re.M)
+
+
+def test_the_walk_through_sets_what_compose_asks_for() -> None:
+    walk = (ROOT / "docs" / "operating.md").read_text("utf-8").split("### Compose")[1].split("###")[0]
+    written = set(re.findall(r"(?m)^([A-Z_]+)=", walk))
+    required = set(re.findall(r"\$\{(\w+):\?", (ROOT / "compose.example.yaml").read_text("utf-8")))
+    assert required <= written
+    assert {n.removeprefix(PREFIX).lower() for n in written if n.startswith(PREFIX)} <= set(
+        Settings.model_fields
+    )
+    known = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    commands = re.findall(r"docker compose exec (\w+) bot (\w+)", walk)
+    assert commands
+    assert all(service in compose()["services"] and name in known for service, name in commands)
 
 
 @pytest.mark.parametrize("with_app", [True, False])

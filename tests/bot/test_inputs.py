@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.reports import files
 from bot.reports import files as raw_input
 from bot.reports.files import is_batch, read_batch, read_input, read_together
 from knowledge.errors import InputError
@@ -86,11 +87,25 @@ def test_logs_of_one_job_are_read_together_with_the_rank_of_their_names(tmp_path
     (tmp_path / "rank0.log").write_text("RuntimeError: Connection closed by peer [10.0.0.2]:2312\n", "utf-8")
     (tmp_path / "rank1.log").write_text("step 3\nKeyError: 'labels'\n", "utf-8")
     (tmp_path / "notes.bin").write_bytes(b"\0\1")
-    files = [str(tmp_path / "rank0.log"), str(tmp_path / "rank1.log")]
-    for report in (read_together(files), read_together([str(tmp_path)])):
-        found = read_report(report, TABLE).decisive[0]
+    paths = [str(tmp_path / "rank0.log"), str(tmp_path / "rank1.log")]
+    for given in (read_together(paths), read_together([str(tmp_path)])):
+        found = read_report(given.report, TABLE).decisive[0]
         assert (found.rank, found.text) == (1, "KeyError: 'labels'")
-        assert "rank0.log, rank1.log" in report.notes[0]
+        assert given.place(found.number) == "rank1.log:2"
+        assert "rank0.log, rank1.log" in given.report.notes[0]
+
+
+def test_a_line_of_several_files_has_the_number_of_its_own_file(tmp_path: Path) -> None:
+    (tmp_path / "rank0.txt").write_text("It hangs after the first epoch on two nodes.\na\nb", "utf-8")
+    long = "x" * 99 + "\n"
+    count = files.MAX_BYTES // len(long) + 50_000
+    (tmp_path / "rank1.log").write_text(long * count + "KeyError: 'labels'\n", "utf-8")
+    given = read_together([str(tmp_path)])
+    lines = given.report.body.split("\n")
+    assert given.place(2) == "rank0.txt:1"
+    assert lines[1].startswith("It hangs"), "a first sentence is not lost as a title"
+    last = lines.index("KeyError: 'labels'") + 1
+    assert given.place(last) == f"rank1.log:{count + 1}"
 
 
 def test_a_folder_without_logs_is_refused(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ def page(*, verified: bool) -> str:
     record = TriageRecord(ref, "x", triage, "comment", "silent", "x", "", (), datetime.now(UTC))
     return render(
         taxonomy=load_taxonomy(),
-        triages=[Reviewed(1, record, {}, False)],
+        triages=[Reviewed(1, record, {}, False, "")],
         more=False,
         weeks=[],
         choices={"repo": [], "outcome": [], "symptom": []},

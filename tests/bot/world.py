@@ -58,9 +58,19 @@ class World:
     def say(self, issue: FakeIssue, login: str, body: str, action: str = "created") -> Outcome:
         return self.repeat(issue, self.fake.add_comment(issue, login, body), action)
 
-    def repeat(self, issue: FakeIssue, comment: FakeComment, action: str = "created") -> Outcome:
-        data = {"id": comment.id, "body": comment.body, "user": comment.user}
-        payload = self.fake.payload(REPO, issue, action, comment=data, sender=user(comment.user["login"]))
+    def repeat(
+        self, issue: FakeIssue, comment: FakeComment, action: str = "created", before: str = ""
+    ) -> Outcome:
+        data = {
+            "id": comment.id,
+            "body": comment.body,
+            "user": comment.user,
+            "author_association": comment.association,
+        }
+        more = {"changes": {"body": {"from": before}}} if action == "edited" else {}
+        payload = self.fake.payload(
+            REPO, issue, action, comment=data, sender=user(comment.user["login"]), **more
+        )
         return self.deliver("issue_comment", payload)
 
     def ours(self, issue: FakeIssue) -> list[FakeComment]:

@@ -23,6 +23,7 @@ from eval.injected import (
 from eval.log_prefixes import STYLES, TELL_RANK, behind
 from knowledge.engine import Knowledge, triage
 from knowledge.errors import DataError
+from tests.inject.runner import read_records
 
 VOICED: list[tuple[int | None, str]] = [
     (0, "epoch 0 step 0 loss 0.41"),
@@ -111,9 +112,26 @@ def test_the_command_prints_both_tables(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "injected.jsonl").read_text() == ""
 
 
+def test_a_separator_inside_a_log_ends_no_record(tmp_path: Path) -> None:
+    truth = {"root": "KeyError", "ranks": [0], "symptom": ["D.other"], "cause": ["other"]}
+    record = {
+        "id": "x@y",
+        "fault": "x",
+        "held_out": False,
+        "log": "a\u2028b\x85c",
+        "voices": [0],
+        "truth": truth,
+    }
+    file = tmp_path / "logs.jsonl"
+    file.write_text(json.dumps(record, ensure_ascii=False) + "\n", "utf-8")
+    assert [one.log for one in read_injected(file)] == ["a\u2028b\x85c"]
+    assert [one["log"] for one in read_records(file)] == ["a\u2028b\x85c"]
+    assert read_records(tmp_path / "none.jsonl") == []
+
+
 @pytest.mark.parametrize("text", ["", '{"id": "x"}\n', "no json\n"])
 def test_a_file_of_something_else_is_refused(text: str, tmp_path: Path) -> None:
     file = tmp_path / "logs.jsonl"
     file.write_text(text)
-    with pytest.raises(DataError, match=r"holds no"):
+    with pytest.raises(DataError, match=r"holds no|Expecting value"):
         read_injected(file)

@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from knowledge.training.records import read_jsonl
 from tests.inject.registry import FAULTS, Fault
 
 SCRIPTS = Path(__file__).parent / "faults"
@@ -262,7 +263,7 @@ def main() -> None:
     parser.add_argument("--python", default=sys.executable, help="an interpreter with torch")
     parser.add_argument("--at-once", type=int, default=os.cpu_count() or 2)
     given = parser.parse_args()
-    records = [json.loads(line) for line in given.out.read_text().splitlines()] if given.out.exists() else []
+    records = read_records(given.out)
     truths = {fault.id: truth_of(fault) for fault in FAULTS}
     kept = {r["id"]: {**r, "truth": truths[r["fault"]]} for r in records if r["fault"] in truths}
     todo = [
@@ -279,9 +280,15 @@ def main() -> None:
             print(record["id"], len(record["voices"]), "lines", flush=True)
 
 
+def read_records(out: Path) -> list[dict[str, Any]]:
+    """The records that an earlier run wrote; none where there was no run."""
+    return list(read_jsonl(out)) if out.exists() else []
+
+
 def _write(out: Path, kept: Mapping[str, Any]) -> None:
     order = [f"{fault.id}@{how}" for fault in FAULTS for how in fault.launch]
-    out.write_text("".join(json.dumps(kept[id], ensure_ascii=False) + "\n" for id in order if id in kept))
+    lines = (json.dumps(kept[id], ensure_ascii=False) + "\n" for id in order if id in kept)
+    out.write_text("".join(lines), "utf-8")
 
 
 if __name__ == "__main__":

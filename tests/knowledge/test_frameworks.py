@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from knowledge.evidence.framework_found import framework_of
-from knowledge.frameworks import framework_id, framework_ids, frameworks
+from knowledge.frameworks import built_on, framework_id, framework_ids, frameworks
 from knowledge.signatures.signature import FRAMEWORKS
 
 KNOWLEDGE = Path(__file__).parents[2] / "knowledge"
@@ -39,6 +39,12 @@ def test_ids_spellings_packages_and_repositories_name_one_framework_each() -> No
 )
 def test_a_spelling_means_its_framework(word: str, expected: str | None) -> None:
     assert framework_id(word) == expected
+
+
+def test_what_frameworks_are_built_on_is_one_of_them() -> None:
+    assert {one.built_on for one in frameworks() if one.built_on} == {"pytorch"}
+    assert built_on("pytorch") >= {"pytorch", "megatron-lm", "colossal-ai", "pytorch-lightning", "deepspeed"}
+    assert not built_on("pytorch") & {"horovod", "ray", "keras", "tensorflow"}
 
 
 def test_what_is_read_out_of_reports_is_on_the_list() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from knowledge.engine import Knowledge, triage
 from knowledge.evidence import read_report
-from knowledge.missing import MOST, ask_for
+from knowledge.missing import MOST, ask_for, holds
 from knowledge.report import Report
 from knowledge.signatures import SignatureTable
 from knowledge.triage import Axis, Distributed, Ranked
@@ -116,3 +117,37 @@ def test_an_unlikely_symptom_is_not_asked_after() -> None:
     assert [item.ask for item in ask_for(short, axes, Distributed(p=0.5, answer=None))] == [
         "Please post the log from the first error on, as text rather than a picture."
     ]
+
+
+@pytest.mark.parametrize(
+    ("link", "form"),
+    [
+        ("[train.log](https://github.com/user-attachments/files/1/train.log)", "as text rather than a file."),
+        ("[train.log](https://github.com/acme/train/files/1/train.log)", "as text rather than a file."),
+        ("![log](https://github.com/user-attachments/assets/1)", "as text rather than a picture."),
+    ],
+)
+def test_a_log_that_cannot_be_read_is_asked_for_as_text(knowledge: Knowledge, link: str, form: str) -> None:
+    value = triage(
+        Report("a/b#1", "Distributed training crashes", f"Please help, it crashes. {link}"), knowledge
+    )
+    [log] = [item for item in value.missing if item.id == "log"]
+    assert log.ask.endswith(form)
+
+
+@pytest.mark.parametrize(
+    ("item", "text", "expected"),
+    [
+        ("log", "RuntimeError: CUDA error", True),
+        ("log", "It still crashes.", False),
+        ("stacks", "Thread 4711 (active): MainThread", True),
+        ("throughput", "410 img/s", True),
+        ("command", "srun python train.py", True),
+        ("nccl_debug", "node1:1:1 [0] NCCL INFO Bootstrap", True),
+        ("versions", "Python 3.10", True),
+        ("versions", "the newest", False),
+        ("unknown", "RuntimeError", False),
+    ],
+)
+def test_whether_a_text_has_what_was_asked_for(item: str, text: str, expected: bool) -> None:
+    assert holds(item, text) is expected

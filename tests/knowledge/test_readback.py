@@ -182,6 +182,19 @@ def test_a_run_outside_the_job_moves_nothing_and_says_so_first(knowledge: Knowle
     ]
 
 
+@pytest.mark.parametrize(
+    "framework", ["pytorch", "megatron-lm", "colossal-ai", "pytorch-lightning", "deepspeed"]
+)
+def test_a_job_of_a_framework_on_torch_needs_torch_where_a_result_is_measured(
+    framework: str, knowledge: Knowledge
+) -> None:
+    report = Report(
+        "x", "It hangs at the first step", f"I run {framework} with torchrun --nnodes=2 on 16 GPUs."
+    )
+    login = pasted(None, *OUTSIDE, ("package_versions", "none_installed"))
+    assert "torch is not installed" in triage_with_result(report, login, knowledge).measured[0]
+
+
 def test_a_run_without_torch_and_gpu_says_what_is_missing(knowledge: Knowledge) -> None:
     login = pasted(None, *OUTSIDE, ("package_versions", "none_installed"), ("gpu_driver", "no_gpu"))
     (said,) = triage_with_result(JOB, login, knowledge).measured

@@ -49,6 +49,7 @@ FAMILIES = {
     "crashes": ["segfault", "bus-error", "abort"],
     "numerics": ["nan-loss", "loss-scale-minimum"],
     "performance": ["loader-bottleneck"],
+    "cluster": ["k8s-gpus-taken", "k8s-exit-137", "k8s-back-off"],
 }
 
 
@@ -112,6 +113,33 @@ def test_no_two_signatures_swallow_each_other() -> None:
         ("epoch 3, loss: tensor(nan, device='cuda:0')", "nan-loss"),
         ("KeyError: 'LOCAL_RANK'", "dist-env-missing"),
         ("The cluster in TF_CONFIG is invalid", "tf-config"),
+        (
+            "NET/IB : Got completion from peer 10.9.8.7<40312> with status=12 opcode=0 len=0 vendor err 129",
+            "nccl-ib-transport",
+        ),
+        ("[rank1]: RuntimeError: aten.mm.default: got mixed torch.Tensor and DTensor, need", "dtensor-mixed"),
+        ("Not all ranks joining collective 1041 at entry 1040", "fr-ranks-missing"),
+        ("Not all ranks joining collective: sequence number: 31117", "fr-ranks-missing"),
+        ("Missing ranks are {3}", "fr-rank-list"),
+        (
+            "  Warning  FailedScheduling  9m  scheduler  0/6 nodes are available: 2 Insufficient nvidia.com/gpu",
+            "k8s-gpus-taken",
+        ),
+        ("    Exit Code:    137", "k8s-exit-137"),
+        ("Reason:       CrashLoopBackOff", "k8s-back-off"),
+        (
+            "RuntimeError: UNKNOWN: TPU initialization failed: open(/dev/accel2): Operation not permitted",
+            "tpu-device-open",
+        ),
+        (
+            "ValueError: Tensor parallel size (8) cannot be larger than the number of available GPUs (4).",
+            "vllm-tensor-parallel-gpus",
+        ),
+        ("XlaRuntimeError: INTERNAL: NCCL operation ncclCommInitRank failed", "xla-nccl-operation"),
+        (
+            "RuntimeError: Cuda extensions are being compiled with a version of Cuda that does not match the",
+            "apex-cuda-version",
+        ),
     ],
 )
 def test_quoting_prefixes_and_wording_do_not_hide_an_error(
@@ -298,3 +326,9 @@ def test_communication_signatures_stay_silent_outside_the_field(table: Signature
         if hit.signature.family in families
     ]
     assert false == []
+
+
+def test_the_flight_recorders_missing_ranks_are_not_horovods(table: SignatureTable) -> None:
+    assert ids(table, "missing ranks: {1, 3}") == ["fr-rank-list"]
+    assert ids(table, "grad_0 [missing ranks: 1, 3]") == ["hvd-missing-ranks"]
+    assert ids(table, "Missing ranks:") == ["hvd-missing-ranks"]

@@ -123,7 +123,18 @@ def test_the_cuda_of_a_torch_build_is_read(text: str, expected: str | None) -> N
         ("11", ">=11.1", False),
         ("1.6", "==1.6.0", False),
         ("1.6.0", "==1.6.0", True),
-        ("2.0rc0", ">=2.0", True),
+        ("2.0rc0", ">=2.0", False),
+        ("2.0rc0", "<2.0", False),
+        ("2.0rc0", ">=1.13", True),
+        ("2.0rc0", "<2.1", True),
+        ("2.0rc0", "<2.0.1", True),
+        ("2.5.0.dev20240801", "<2.5", False),
+        ("2.5.0.dev20240801", ">=2.5", False),
+        ("2.5.0.dev20240801", ">=2.4,<2.6", True),
+        ("2.1.0a0", "<2.1.1", True),
+        ("2.1.0a0", "==2.1.*", False),
+        ("1.13.0rc2", ">1.12.1", True),
+        ("1.13.0rc2", "<=1.13", True),
         ("1.6.0b20191102", "==1.6.0", False),
         ("470", "<525.60.13", True),
         ("525", "<525.60.13", False),
@@ -140,8 +151,13 @@ def test_other_spellings_of_a_component_are_known() -> None:
     assert "lightning-2.4-torch" in ids({"pytorch_lightning": "2.4.0", "torch": "1.13"})
 
 
-def test_a_release_candidate_counts_as_its_release() -> None:
-    assert "deepspeed-torch-2.0" in ids({"torch": "2.0.0.dev20230217+cu118", "deepspeed": "0.7.7"})
+@pytest.mark.parametrize(
+    "text", ["2.0.0.dev20230217+cu118", "2.0.0a0+git1234abc", "2.0.0rc2", "2.0.0a0+17f8.nv23.02"]
+)
+def test_of_a_pre_release_at_the_boundary_no_conflict_is_claimed(text: str) -> None:
+    assert "deepspeed-torch-2.0" in ids({"torch": "2.0.0", "deepspeed": "0.7.7"})
+    assert "deepspeed-torch-2.0" not in ids({"torch": text, "deepspeed": "0.7.7"})
+    assert "deepspeed-torch-2.0" in ids({"torch": text.replace("2.0.0", "2.1.0"), "deepspeed": "0.7.7"})
 
 
 ENTRY = """

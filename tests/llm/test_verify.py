@@ -154,6 +154,15 @@ def test_code_passes_when_it_parses_and_calls_what_is_known_and_comes_out_withou
     assert found.code[0].text == "import torch\nprint(torch.cuda.device_count())"
 
 
+def test_a_longer_text_in_code_stands_in_any_line_of_the_report() -> None:
+    said = "model.fsdp.sharding strategy of rank 3"
+    code = Snippet("python", f"print('{said}')", "Prints the setting.")
+    assert code_fault(code, Material({1: "Nothing of it.", 2: "All is well."})) == "string"
+    for number in (1, 2):
+        lines = {1: "Nothing of it.", 2: "All is well.", number: f"setting {said} is wrong"}
+        assert code_fault(code, Material(lines)) is None, number
+
+
 def test_without_a_core_nothing_is_said() -> None:
     assert held(Draft((WHAT,)), MATERIAL).draft is None
     assert held(Draft((CHECK,)), MATERIAL).draft is None
@@ -280,3 +289,36 @@ def test_no_listed_name_weakens_a_machine() -> None:
     names = {name for line in text.splitlines() if not line.startswith("#") for name in line.split()[2:]}
     assert len(names) > 5_000
     assert [name for name in sorted(names) if unsafe(name) or "weights_only" in name.lower()] == []
+
+
+def test_code_may_define_what_it_calls() -> None:
+    code = (
+        "def mean(values):\n    return sum(values) / len(values)\nprint(mean([float(n) for n in range(3)]))"
+    )
+    assert code_fault(Snippet("python", code, "Means."), MATERIAL) is None
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def print(text):\n    return sum(text)\nprint([1])",
+        "@torch.no_grad()\ndef step(x):\n    return sum(x)\nstep([1])",
+        "def step(x):\n    return x.system('ls')\nstep([1])",
+        "step = lambda x: x\nprint(step(1))",
+        "class Step:\n    pass\nprint(Step())",
+    ],
+)
+def test_a_definition_takes_no_known_name_and_hides_no_call(code: str) -> None:
+    assert code_fault(Snippet("python", code, "Steps."), MATERIAL) is not None
+
+
+def test_a_sentence_that_points_at_removed_code_goes_with_it() -> None:
+    pointing = Sentence("Run the Python below on each rank.", "check", reasoning=True)
+    refused = Snippet("python", "import socket\nsocket.socket()", "Opens a socket.")
+    fine = Snippet("sh", "nvidia-smi", "Shows the devices.")
+    found = held(Draft((WHAT, CHECK, pointing), code=(refused,)), MATERIAL).draft
+    assert found is not None and found.sentences == (WHAT, CHECK)
+    found = held(Draft((WHAT, CHECK, pointing), commands=(fine,)), MATERIAL).draft
+    assert found is not None and pointing in found.sentences
+    kept = without(Draft((WHAT, CHECK, pointing), commands=(fine,)), {4})
+    assert kept is not None and kept.sentences == (WHAT, CHECK)

@@ -1,4 +1,4 @@
-"""The bot as processes that tests may kill: `python -m tests.soak.bot_process web|worker|serve|whole`."""
+"""The bot as processes that tests may kill: `python -m tests.soak.bot_process web|worker|engine-worker|serve|whole`."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ from bot.github.app import App
 from bot.github.ports import Ports
 from bot.github.store.postgres import PostgresStore
 from bot.jobs.worker import WorkerOptions
+from bot.ports import Core
 from bot.runtime.clock import SystemClock
+from bot.runtime.core import NamedCore
 from bot.runtime.logs import configure_logs
 from bot.runtime.resources import Service, Work
 from bot.runtime.triage_pool import TriagePool
-from bot.serve.compose import github_handler, make_app, work_of
+from bot.serve.compose import ENGINE, github_handler, make_app, work_of
 from bot.serve.processes import run_worker_process, serve
 from bot.settings import load_settings
 from knowledge.report import Report
+from knowledge.taxonomy import load_taxonomy
 from knowledge.triage import Triage
 from tests.bot.fake_core import FakeCore, a_triage
 
@@ -55,14 +58,20 @@ async def until_ready(client: httpx2.AsyncClient, seconds: float = 20) -> None:
     raise AssertionError("the web process did not start")
 
 
-def _work(service: Service) -> Work:
+def _engine_work(service: Service) -> Work:
+    """With the shipped engine in a process of its own."""
+    pool = TriagePool(ENGINE)
+    return replace(_work(service, NamedCore(pool, load_taxonomy())), state=pool.state, close=pool.close)
+
+
+def _work(service: Service, core: Core | None = None) -> Work:
     settings = service.settings
     key = settings.read_private_key()
     assert settings.github_app_id is not None
     assert key is not None
     app = App(settings.github_app_id, key, settings.github_api_url, seconds_between_writes=0)
     store = PostgresStore(service.threads)
-    ports = Ports(app, store, SystemClock(), FakeCore(), settle_seconds=0.5)
+    ports = Ports(app, store, SystemClock(), core or FakeCore(), settle_seconds=0.5)
     return Work({"github": github_handler(ports)}, wait=lambda attempts: 0.2)
 
 
@@ -126,6 +135,8 @@ def main(kind: str, *arguments: str) -> None:
         serve(settings, "127.0.0.1", int(arguments[0]), f"tests.soak.bot_process:{WORKS[kind]}")
     elif kind == "bare":
         asyncio.run(_bare(int(arguments[0])))
+    elif kind == "engine-worker":
+        run_worker_process(settings, _engine_work, options=QUICK)
     else:
         run_worker_process(settings, _work, options=QUICK)
 

@@ -18,7 +18,9 @@ FROM slack_corrections GROUP BY triage_id
 _GITHUB = """
 SELECT repo_id, number, (array_agg(repo_name ORDER BY at DESC))[1] AS repo_name,
   array_agg(by_login ORDER BY at) AS by, max(at) AS at, array_agg(labels ORDER BY at) AS labels,
-  (array_agg(title ORDER BY at DESC))[1] AS title, (array_agg(body ORDER BY comment_id > 0 DESC, at DESC))[1] AS body
+  (array_agg(title ORDER BY at DESC))[1] AS title, (array_agg(body ORDER BY comment_id > 0 DESC, at DESC))[1] AS body,
+  (SELECT concat_ws(' ', nullif(said, ''), nullif(pull_request, ''), nullif(commit, '')) FROM resolutions AS r
+    WHERE r.repo_id = corrections.repo_id AND r.number = corrections.number) AS resolution
 FROM corrections GROUP BY repo_id, number
 """
 
@@ -37,6 +39,8 @@ class GivenLabels:
     labels: dict[str, list[str]]
     title: str
     body: str
+    resolution: str = ""
+    """What resolved the issue, as its closing said."""
 
     def as_record(self) -> dict[str, Any]:
         """The record of a case, as files of the corpus have it (knowledge/cases/case.py).
@@ -57,6 +61,7 @@ class GivenLabels:
             "title": self.title,
             "body": self.body,
             "labels": labels.model_dump(exclude_defaults=True) | {"type": labels.type},
+            **({"resolution": self.resolution} if self.resolution else {}),
             "label_source": f"corrected by {', '.join(self.by)} ({self.at:%Y-%m-%d})",
         }
 
@@ -92,5 +97,12 @@ def _given(row: Row, name: str, url: str) -> GivenLabels:
     for given in row["labels"]:
         labels |= given
     return GivenLabels(
-        name, url, tuple(dict.fromkeys(row["by"])), row["at"], labels, row["title"], row["body"]
+        name,
+        url,
+        tuple(dict.fromkeys(row["by"])),
+        row["at"],
+        labels,
+        row["title"],
+        row["body"],
+        row.get("resolution") or "",
     )

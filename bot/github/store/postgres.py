@@ -10,12 +10,14 @@ from bot.github.records import (
     ConfigCache,
     Correction,
     Dismissal,
+    DraftDecision,
     InstallationNote,
     IssueRef,
     Noise,
     PastedResult,
     RepoRef,
 )
+from bot.github.store.outcomes import OutcomeTables
 from bot.github.store.triages import TriageTables, issue_of, issue_values
 
 
@@ -171,6 +173,34 @@ class FeedbackTables(Table):
             for row in rows
         ]
 
+    def save_draft_decision(self, decision: DraftDecision) -> None:
+        """See the protocol."""
+        self._put(
+            "draft_decisions",
+            {
+                **issue_values(decision.issue),
+                "input_hash": decision.input_hash,
+                "decision": decision.decision,
+                "sentences": [clean_text(one) for one in decision.sentences],
+                "by_login": clean_text(decision.by),
+                "at": decision.at,
+            },
+            key=("repo_id", "number", "input_hash"),
+        )
+
+    def draft_decision(self, issue: IssueRef, input_hash: str) -> DraftDecision | None:
+        """See the protocol."""
+        row = self._row(
+            "SELECT * FROM draft_decisions WHERE repo_id = %s AND number = %s AND input_hash = %s",
+            (issue.repo.id, issue.number, input_hash),
+        )
+        if row is None:
+            return None
+        sentences = tuple(row["sentences"])
+        return DraftDecision(
+            issue_of(row), row["input_hash"], row["decision"], sentences, row["by_login"], row["at"]
+        )
+
     def save_result(self, issue: IssueRef, result: PastedResult, at: datetime) -> None:
         """See the protocol."""
         self._put(
@@ -241,5 +271,5 @@ class FeedbackTables(Table):
         return Noise(row["posted"], row["dismissed"])
 
 
-class PostgresStore(TriageTables, FeedbackTables, RepoTables, WriteBudget):
+class PostgresStore(TriageTables, OutcomeTables, FeedbackTables, RepoTables, WriteBudget):
     """`bot.github.ports.Store` over a pool; safe to call from several threads and processes."""

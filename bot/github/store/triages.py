@@ -55,6 +55,13 @@ class TriageTables(Table):
         )
         return triage_of(row) if row else None
 
+    def triage_count(self, issue: IssueRef) -> int:
+        """See the protocol."""
+        query = "SELECT count(*) AS found FROM triages WHERE repo_id = %s AND number = %s"
+        row = self._row(query, (issue.repo.id, issue.number))
+        assert row is not None
+        return int(row["found"])
+
     def comment_note(self, issue: IssueRef) -> CommentNote | None:
         """See the protocol."""
         row = self._row(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
 import pytest
 
-from bot.github.errors import GitHubError, Gone, Outage, TryAgain
+from bot.github import client
+from bot.github.errors import GitHubError, Gone, Outage, TooLarge, TryAgain
 from bot.github.ports import GitHub
 from tests.bot.fake_github import Fault, once
 from tests.bot.world import REPO, World
@@ -163,3 +165,33 @@ def test_what_is_gone_is_not_followed(world: World) -> None:
     issue.deleted = True
     with pytest.raises(Gone):
         github_of(world).issue(world.ref(issue))
+
+
+def test_an_answer_longer_than_any_that_is_read_is_refused(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "MOST_BYTES", 100_000)
+    world.fake.gists["a" * 20] = {"log": {"filename": "log", "type": "text/plain", "content": "x" * 200_000}}
+    with pytest.raises(TooLarge):
+        github_of(world).gist("a" * 20)
+
+
+def test_of_a_gist_the_text_files_are_read(world: World) -> None:
+    world.fake.gists["a" * 20] = {
+        "log": {"filename": "train.log", "type": "text/plain", "content": "one\n"},
+        "core": {"filename": "core.png", "type": "image/png", "content": "two"},
+    }
+    assert github_of(world).gist("a" * 20) == [("train.log", "one\n")]
+    with pytest.raises(Gone):
+        github_of(world).gist("b" * 20)
+
+
+def test_a_pull_request_closes_an_issue_only_when_merged_at_that_time(world: World) -> None:
+    issue = world.issue()
+    world.fake.merge(issue, "acme/other", 5)
+    world.fake.close(issue, "maria", commit="6dcb09b5b57875f334f61aebed695e2e4193db5e")
+    assert issue.closed_at is not None
+    closing = github_of(world).closing(world.ref(issue), issue.closed_at)
+    assert (closing.by, closing.commit[:7], closing.pull_request) == ("maria", "6dcb09b", "acme/other#5")
+    later = github_of(world).closing(world.ref(issue), issue.closed_at + timedelta(hours=1))
+    assert later.pull_request == ""

@@ -96,7 +96,7 @@ def test_lists_within_lists_do_not_exhaust_the_stack() -> None:
     ("event", "change", "reason"),
     [
         ("issues", {"action": "assigned"}, "other_action"),
-        ("issues", {"action": "transferred"}, "transferred"),
+        ("issues", {"action": "pinned"}, "other_action"),
         ("issues", {"action": "edited", "changes": {}}, "not_the_text"),
         ("issues", {"installation": None}, "no_installation"),
         ("issues", {"issue": None}, "malformed"),

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 import yaml
-from jsonschema import Draft202012Validator
+from jsonschema import Draft7Validator
 from typer.testing import CliRunner
 
 from bot.cli.app import app as cli
 from bot.gate.markdown import violations
-from bot.github.repo_config import ConfigError, RepoConfig, config_notes, parse_config
+from bot.github.repo_config import ConfigError, RepoConfig, config_notes, parse_config, schema_text
 from bot.render.comment import render_config_error
+from knowledge.taxonomy import load_taxonomy
 from tests.bot.fake_core import FakeCore
 from tests.bot.fake_github import Fault, once
 from tests.bot.world import World
@@ -217,12 +218,41 @@ def test_a_removed_file_means_shadow_again(world: World) -> None:
 
 
 def test_the_schema_in_the_docs_is_that_of_the_code() -> None:
-    shipped = json.loads((DOCS / "distriage.schema.json").read_text())
-    assert shipped == RepoConfig.model_json_schema()
+    assert (DOCS / "distriage.schema.json").read_text() == schema_text()
+
+
+def test_the_schema_is_fit_for_schemastore() -> None:
+    schema = json.loads(schema_text())
+    Draft7Validator.check_schema(schema)
+    assert schema["$id"] == "https://json.schemastore.org/distriage.json"
+    assert schema["$schema"] == "http://json-schema.org/draft-07/schema#"
+    assert "$defs" not in schema_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "fits"),
+    [
+        ("mode: both\nthresholds: {cause: 0.7}\nlabels: {symptom: {D.2.1: hang}}\n", True),
+        ("mode: bothh\n", False),
+        ("lables: {}\n", False),
+        ("thresholds: {cause: 3}\n", False),
+        ("thresholds: {cuase: 0.3}\n", False),
+        ("sections: [evidence, fixs]\n", False),
+    ],
+)
+def test_an_editor_and_the_service_agree_on_what_is_valid(text: str, fits: bool) -> None:
+    assert Draft7Validator(json.loads(schema_text())).is_valid(yaml.safe_load(text)) == fits
+    taxonomy = load_taxonomy()
+    try:
+        parse_config(text, lambda axis: frozenset(taxonomy.ids(axis)))
+    except ConfigError:
+        assert not fits
+    else:
+        assert fits
 
 
 def test_every_example_in_the_docs_is_valid() -> None:
-    schema = Draft202012Validator(RepoConfig.model_json_schema())
+    schema = Draft7Validator(json.loads(schema_text()))
     blocks = (DOCS / "github.md").read_text().split("```yaml\n")[1:]
     assert blocks
     for block in blocks:

@@ -6,10 +6,22 @@ from dataclasses import replace
 
 import pytest
 
+from bot.github.gists import text_of
+from bot.github.handler import MOST_UPDATES
 from bot.github.intake import new_delivery
 from bot.github.payload import storable
 from bot.github.ports import Comment
-from bot.github.thread import ADDED, MOST_CHARS, Role, Said, adds_something, said_below, whole_text
+from bot.github.resolution import says_what_it_was
+from bot.github.thread import (
+    ADDED,
+    ADDED_LOG,
+    MOST_CHARS,
+    Role,
+    Said,
+    adds_something,
+    said_below,
+    whole_text,
+)
 from knowledge.engine import Knowledge, triage
 from knowledge.report import Report
 from knowledge.triage import Triage
@@ -40,6 +52,15 @@ def comment(login: str, body: str, association: str = "NONE") -> Comment:
         (THANKS, True, False),
         ("+1", True, False),
         ("", True, False),
+        ("`torchrun --nproc_per_node 8 train.py`", True, True),
+        ("410 img/s on one, 380 img/s on eight", True, True),
+        ("![a picture](https://github.com/user-attachments/assets/1)", True, True),
+        ("```\n>>> import torch\n```", True, True),
+        ("Fixed in PyTorch 2.4.0, please upgrade.", False, False),
+        ("PyTorch version: 2.4.0\nCUDA version: 12.1", False, True),
+        ("Try this:\n```python\nmodel = DDP(model, find_unused_parameters=True)\n```", False, False),
+        (ADDED, False, False),
+        (ADDED_LOG, False, True),
         ("> " + "torch 2.3.1 and so on\n> " * 20 + "\nyes", True, False),
         (ADDED, True, True),
     ],
@@ -164,7 +185,7 @@ def test_of_what_the_author_adds_nothing_is_stored_and_bursts_are_one(world: Wor
     data = {"id": 3, "body": VERSIONS, "user": user("reporter")}
     payload = world.fake.payload(REPO, issue, "created", comment=data)
     assert storable(payload, keep_text=False)["comment"]["body"] == ADDED
-    first = new_delivery("d1", "issue_comment", payload, keep_text=False, edit_delay=5.0)
+    first = new_delivery("d1", "issue_comment", payload, keep_text=False, comment_delay=5.0)
     assert first is not None
     assert (first.delay, first.coalesce_key) == (5.0, first.lock)
     opened = new_delivery("d2", "issues", world.fake.payload(REPO, issue, "opened"), keep_text=False)
@@ -177,3 +198,76 @@ def test_without_credentials_a_comment_leaves_the_opening_post_to_be_triaged(wor
     world.ports = replace(world.ports, app=None)
     issue = world.issue()
     assert world.say(issue, "reporter", VERSIONS).kind == "shadow"
+
+
+def test_who_deleted_their_account_is_not_the_author_who_did(world: World) -> None:
+    [said] = said_below([comment("ghost", LOG)], "ghost")
+    assert said.role == "another reporter"
+
+
+def test_a_comment_that_is_too_long_keeps_both_ends_and_no_half_of_a_secret() -> None:
+    key = "-----BEGIN PRIVATE KEY-----\n" + "MIIEvQ" * 4000 + "\n-----END PRIVATE KEY-----\n"
+    text = "first\n" + key + "x " * MOST_CHARS + "\nlast"
+    whole = whole_text("It hangs.", [Said("author", text)])
+    assert len(whole) < MOST_CHARS + 200
+    assert ("first" in whole, "last" in whole, "MIIEvQMIIEvQ" in whole) == (True, True, False)
+
+
+def test_a_result_in_a_gist_is_text_and_a_gist_is_shown_once() -> None:
+    link = "https://gist.github.com/me/" + "a" * 20
+    gists = {"a" * 20: text_of([("a.log", f"one\n{result_block()}")])}
+    whole = whole_text(f"See {link}", [Said("author", f"Again: {link}")], gists)
+    assert "distriage-result\n" not in whole
+    assert whole.count("one\n") == 1
+
+
+def test_a_comment_that_an_edit_empties_is_read_again(world: World, commented: FakeIssue) -> None:
+    world.say(commented, "reporter", VERSIONS)
+    added = commented.comments[-1]
+    before, added.body = added.body, "never mind"
+    assert world.repeat(commented, added, "edited", before).reason == "edited"
+    assert "2.3.1" not in world.ours(commented)[0].body
+
+
+def test_after_twenty_updates_only_a_maintainer_has_it_read_again(world: World, commented: FakeIssue) -> None:
+    for n in range(MOST_UPDATES):
+        commented.body += f" {n}"
+        assert world.opened(commented, "edited").reason != "many_updates"
+    before = world.core.calls
+    assert world.say(commented, "reporter", VERSIONS).reason == "many_updates"
+    assert world.core.calls == before
+    world.repo.permissions["maria"] = "write"
+    world.say(commented, "maria", "/triage")
+    assert "2.3.1" in world.ours(commented)[0].body
+
+
+def test_a_label_of_a_request_waits_for_the_repository_to_have_it(world: World) -> None:
+    world.configure("mode: both\n")
+    world.core.answer = thin
+    first = world.issue()
+    world.opened(first)
+    assert first.labels == []
+    world.configure("mode: both\nrequest_label: waiting\ncreate_labels: true\n")
+    second = world.issue()
+    world.opened(second)
+    assert second.labels == ["waiting"]
+    world.configure("mode: both\nrequest_label: null\ncreate_labels: true\n")
+    third = world.issue()
+    world.opened(third)
+    assert third.labels == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Fixed by setting NCCL_SOCKET_IFNAME=eth0.", True),
+        ("It turned out that the cable was loose", True),
+        ("The problem was a wrong MASTER_ADDR.", True),
+        ("It works now with torch 2.4", True),
+        ("Was this fixed in 2.4?", False),
+        ("Any news?", False),
+        ("The problem is that it hangs.", False),
+    ],
+)
+def test_what_names_the_cure(text: str, expected: bool) -> None:
+    assert says_what_it_was(text) is expected

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Literal
 
 import pytest
 
 from bot.db.deliveries import StoredDelivery
 from bot.github.decide import what_to_say
+from bot.github.records import CommentNote, DraftDecision
 from bot.github.repo_config import LlmMode, RepoConfig
 from bot.jobs.retry import TryLater
 from bot.render.answer import VISIBLE_CHARS, answer_parts
@@ -173,3 +175,48 @@ def test_where_no_answer_is_wanted_nobody_waits_for_one(world: World) -> None:
     world.ports = replace(world.ports, core=LateCore(9))
     world.configure("mode: comment\nllm: ids\n")
     assert github_handler(world.ports)(stored(world, world.issue(), waits=0)).outcome == "written"
+
+
+def decided(world: World, issue: FakeIssue, decision: Literal["post", "reject"], *sentences: str) -> str:
+    """What the page does when a maintainer decides, and what becomes of it."""
+    ref, store = world.ref(issue), world.store
+    kept = store.last_triage(ref)
+    assert kept is not None
+    made = DraftDecision(ref, kept.input_hash, decision, sentences, "maintainers' page", world.clock.now())
+    store.save_draft_decision(made)
+    note = store.comment_note(ref) or CommentNote(None, None)
+    store.save_comment_note(ref, replace(note, state="live", written=decision == "post"))
+    return world.deliver("issues", world.fake.payload(REPO, issue, "decided")).kind
+
+
+def test_a_draft_is_posted_as_a_maintainer_left_it(world: World) -> None:
+    issue, _ = opened(world, "draft", answer())
+    assert SAID not in shown(issue)
+    assert decided(world, issue, "post", SAID, "Rank 3 is the one to look at, @maria.") == "written"
+    assert SAID in shown(issue)
+    assert "Rank 3 is the one to look at, `@maria`." in issue.comments[-1].body
+    assert "Compare the stacks of all ranks." not in issue.comments[-1].body
+    world.opened(issue, "reopened")
+    assert "Rank 3 is the one to look at, `@maria`." in issue.comments[-1].body, (
+        "and stays while the text does"
+    )
+
+
+def test_a_rejected_draft_leaves_the_comment_and_does_not_come_back(world: World) -> None:
+    issue, core = opened(world, "comment", answer())
+    assert SAID in shown(issue)
+    assert decided(world, issue, "reject") == "written"
+    assert SAID not in shown(issue)
+    world.opened(issue, "reopened")
+    assert SAID not in shown(issue)
+    kept = world.store.last_triage(world.ref(issue))
+    assert kept is not None and kept.triage.answer == core.drafted, "the page still shows it"
+
+
+def test_a_reason_that_follows_a_fix_stays_behind_it() -> None:
+    def said(text: str, role: Literal["what", "why", "check", "fix", "question"]) -> AnswerSentence:
+        return AnswerSentence(text=text, role=role, confidence=0.9)
+
+    told = [said("A.", "what"), said("B.", "fix"), said("C.", "question"), said("D.", "why")]
+    parts = answer_parts(WrittenAnswer(sentences=told, verified=True, model="m"))
+    assert parts == ["A.", "B. D.", "- C."]

@@ -322,3 +322,27 @@ def test_shutdown_hands_a_running_job_back(opened: OpenService) -> None:
                 assert (await ended(service, "d1")).state == "done"
 
     asyncio.run(go())
+
+
+def test_a_command_does_not_wait_behind_a_comment_that_waits_for_more(opened: OpenService) -> None:
+    seen: list[str] = []
+
+    def handle(delivery: StoredDelivery) -> Ended:
+        seen.append(delivery.id)
+        return Ended("command", "done")
+
+    def comment(n: int, body: str) -> dict[str, object]:
+        return {**issue_payload(1, "created"), "comment": {"id": n, "body": body, "user": {"login": "ada"}}}
+
+    async def go() -> None:
+        async with opened(comment_delay=600.0) as service, client_of(service) as client:
+            await post(client, comment(1, "We use torch 2.3.1."), delivery="waits", event="issue_comment")
+            await post(client, comment(2, "/triage off"), delivery="command", event="issue_comment")
+            async with working(service, Work({"github": handle}), FAST):
+                assert (await ended(service, "command")).state == "done"
+            assert seen == ["command"]
+            waiting = Deliveries(service.threads).show("waits")
+            assert waiting is not None
+            assert waiting.state == "queued"
+
+    asyncio.run(go())

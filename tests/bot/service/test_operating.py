@@ -8,7 +8,10 @@ import json
 import logging
 import os
 import re
+import socket
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import httpx2
@@ -16,6 +19,7 @@ import psycopg
 import pytest
 import structlog
 import typer
+from pydantic import SecretStr
 from typer.testing import CliRunner
 
 from bot.cli.service import register
@@ -26,8 +30,9 @@ from bot.jobs.retry import where
 from bot.runtime.generated_secret import generated_secret
 from bot.runtime.logs import configure_logs
 from bot.runtime.metrics import GAUGES, LlmMetrics, Metrics
+from bot.serve.processes import banner
 from bot.serve.web_app import make_app
-from bot.settings import PREFIX, Settings, load_settings, unknown_variables
+from bot.settings import PREFIX, Settings, load_settings, unknown_settings, unknown_variables
 from knowledge.errors import SettingsError, UserError
 from tests.bot.fake_github import FakeGitHub
 from tests.bot.service.conftest import OpenService
@@ -261,6 +266,66 @@ def test_a_misspelt_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISTRIAGE_GITHUB_APPID", "1")
     monkeypatch.setenv("DISTRIAGE_GITHUB_APP_ID", "1")
     assert unknown_variables() == ["DISTRIAGE_GITHUB_APPID"]
+
+
+def test_the_setting_that_was_meant_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith(PREFIX)]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("DISTRIAGE_GITHUB_APPID", "1")
+    monkeypatch.setenv("DISTRIAGE_XYZ", "1")
+    assert unknown_settings() == [
+        "DISTRIAGE_GITHUB_APPID is not a setting and has no effect; did you mean DISTRIAGE_GITHUB_APP_ID?",
+        "DISTRIAGE_XYZ is not a setting and has no effect",
+    ]
+
+
+def test_a_person_who_starts_the_service_sees_where_it_is_and_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in [name for name in os.environ if name.startswith(PREFIX)]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("DISTRIAGE_GITHUB_APPID", "1")
+    said = banner(Settings(metrics_port=9100), "127.0.0.1", 8123, worker=False)
+    for part in (
+        "http://127.0.0.1:8123/",
+        "bot admin link",
+        "shadow: triages are stored, nothing is written to GitHub",
+        "DISTRIAGE_GITHUB_WEBHOOK_SECRET",
+        "http://127.0.0.1:9100/metrics",
+        "`bot worker`",
+        "did you mean DISTRIAGE_GITHUB_APP_ID?",
+    ):
+        assert part in said
+    live = Settings(github_webhook_secret=SecretStr("s"), github_app_id=1, github_private_key=SecretStr(PEM))
+    said = banner(live, "127.0.0.1", 8123, worker=True)
+    assert "mode     live" in said
+    assert "missing" not in said
+    assert "bot worker" not in said
+
+
+@pytest.mark.parametrize("metrics", [False, True])
+def test_a_port_in_use_ends_in_one_line(database: str, port: int, tmp_path: Path, metrics: bool) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        number = str(taken.getsockname()[1])
+        given = {"DISTRIAGE_METRICS_PORT": number} if metrics else {}
+        done = subprocess.run(
+            [sys.executable, "-m", "bot", "serve", "--web-only", "--port", str(port) if metrics else number],
+            capture_output=True,
+            env={
+                **os.environ,
+                "DISTRIAGE_DATABASE_URL": database,
+                "DISTRIAGE_DATA_DIR": str(tmp_path),
+                "DISTRIAGE_LOG_LEVEL": "ERROR",
+                **given,
+            },
+            cwd=Path(__file__).parents[3],
+            check=False,
+        )
+    (line,) = done.stderr.decode().strip().splitlines()
+    assert done.returncode == 2
+    assert line.startswith(f"bot: 127.0.0.1:{number} cannot be listened on: Address already in use.")
 
 
 def test_asyncio_repeats_itself_seldom() -> None:

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from html import unescape
 from pathlib import Path
@@ -17,7 +18,16 @@ import pytest
 import uvicorn
 from pydantic import SecretStr
 
-from bot.github.records import CommentNote, Correction, Dismissal, IssueRef, RepoRef, TriageRecord
+from bot.github.records import (
+    CommentNote,
+    Correction,
+    Dismissal,
+    IssueRef,
+    RepoRef,
+    Request,
+    Resolution,
+    TriageRecord,
+)
 from bot.github.store.given_labels import GivenTables
 from bot.github.store.postgres import PostgresStore
 from bot.page.sign_in import SignIn
@@ -29,6 +39,7 @@ from bot.slack.store import SlackStore
 from knowledge.cases.case import Case
 from knowledge.cases.file import read_cases
 from knowledge.report import Report
+from knowledge.triage import AnswerSentence, WrittenAnswer
 from tests.bot.fake_core import a_triage
 from tests.bot.service.conftest import OpenService
 
@@ -383,5 +394,111 @@ def test_a_comment_that_the_gate_refused_says_which_rules_it_broke(opened: OpenS
             async with client_of(service) as client:
                 html = (await client.get(link(service))).text
             assert "The gate refused the comment: raw HTML; reference link" in html
+
+    asyncio.run(go())
+
+
+def test_what_was_asked_for_and_how_an_issue_ended_is_shown(opened: OpenService) -> None:
+    async def go() -> None:
+        async with opened(admin_secret=SECRET) as service, client_of(service) as client:
+            store, ref, at = PostgresStore(service.threads), issue(1), datetime(2026, 5, 3, tzinfo=UTC)
+            store.save_triage(record(ref))
+            asked = Request("log", "Please post the log.", "h", at)
+            store.save_request(ref, replace(asked, state="arrived", ended_at=at + timedelta(days=1)))
+            store.save_request(ref, replace(asked, item="stacks", ask="Please post the stacks."))
+            end = Resolution(
+                at, "not_planned", "maria", "6dcb09b5b57875", "octo/train#5", NASTY, "ada", "author"
+            )
+            store.save_resolution(ref, end)
+            await client.get(link(service))
+            page = (await client.get("/")).text
+            assert NASTY not in page
+            words = " ".join(unescape(re.sub(r"<(?:p|/?strong)\b[^>]*>", "", page)).split())
+            assert "Asked on 2026-05-03: Please post the log. Arrived on 2026-05-04." in words
+            assert "Asked on 2026-05-03: Please post the stacks. Still missing." in words
+            assert (
+                "Closed on 2026-05-03 by maria (not planned) · pull request octo/train#5 · commit 6dcb09b5b5"
+                in words
+            )
+            assert f"ada (author): {NASTY}" in words
+
+    asyncio.run(go())
+
+
+def a_draft(ref: IssueRef) -> TriageRecord:
+    told = [
+        AnswerSentence(text="Rank 3 never joined.", role="what", lines=[1], confidence=0.9),
+        AnswerSentence(text="Compare the stacks.", role="check", confidence=0.9),
+    ]
+    drafted = WrittenAnswer(sentences=told, verified=True, model="acme-7b")
+    return record(ref, triage=a_triage(Report(ref.name, "Hang", "Watchdog"), answer=drafted))
+
+
+def test_a_draft_is_edited_and_posted_or_rejected_on_the_page(opened: OpenService) -> None:
+    async def go() -> None:
+        async with opened(admin_secret=SECRET) as service, client_of(service) as client:
+            store, ref = PostgresStore(service.threads), issue(1)
+            store.save_triage(a_draft(ref))
+            page = (await client.get(link(service))).text
+            assert "Rank 3 never joined." in page
+            fields = next(
+                dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', form))
+                for form in re.findall(r'<form method="post" action="/drafts".*?</form>', page, re.S)
+            )
+
+            async def decide(decision: str, text: str = "", **more: str) -> int:
+                data = {**fields, "decision": decision, "text": text, **more}
+                return (await client.post("/drafts", data=data, follow_redirects=False)).status_code
+
+            assert await decide("post", "A line.\n" * 13) == 422
+            assert await decide("post", "") == 422
+            assert await decide("post", "Fine.", triage="999") == 404
+            assert await decide("post", "Fine.", form_token="forged") == 403
+            assert store.draft_decision(ref, "h") is None
+            edited = "Rank 3 never joined.\r\nCompare the stacks of ranks 2 and 3."
+            assert await decide("post", edited) == 303
+            kept = store.draft_decision(ref, "h")
+            assert kept is not None
+            assert kept.sentences == ("Rank 3 never joined.", "Compare the stacks of ranks 2 and 3.")
+            note = store.comment_note(ref)
+            assert note is not None and note.written
+            assert "<strong>Posted.</strong>" in (await client.get("/")).text
+            assert await decide("reject") == 303
+            note = store.comment_note(ref)
+            assert note is not None and not note.written
+            assert "<strong>Rejected.</strong>" in (await client.get("/")).text
+            queued = service.threads
+            with queued.connection() as connection:
+                rows = connection.execute("SELECT action FROM deliveries").fetchall()
+            assert rows == [("decided",), ("decided",)]
+
+    asyncio.run(go())
+
+
+def test_a_draft_of_another_installation_is_not_decided(opened: OpenService) -> None:
+    async def go() -> None:
+        async with opened(admin_secret=SECRET) as service, client_of(service) as client:
+            store = PostgresStore(service.threads)
+            store.save_triage(a_draft(issue(1)))
+            store.save_triage(a_draft(issue(1, installation=8, repo="other/train")))
+            page = (await client.get(link(service, installation=7))).text
+            token = re.search(r'name="form_token" value="([^"]*)"', page)
+            assert token is not None
+            statuses = [
+                (
+                    await client.post(
+                        "/drafts",
+                        data={
+                            "form_token": token.group(1),
+                            "triage": str(n),
+                            "decision": "post",
+                            "text": "Yes.",
+                        },
+                        follow_redirects=False,
+                    )
+                ).status_code
+                for n in (1, 2)
+            ]
+            assert statuses == [303, 404]
 
     asyncio.run(go())

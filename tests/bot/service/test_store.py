@@ -21,6 +21,8 @@ from bot.github.records import (
     LabelFact,
     PastedResult,
     RepoRef,
+    Request,
+    Resolution,
     TriageRecord,
 )
 from bot.github.store.postgres import WINDOWS, PostgresStore, wait_for
@@ -121,3 +123,24 @@ def test_after_waiting_the_writes_fit_every_window(writes: list[tuple[int, int]]
         recent = sum(n for at, n in past if at > later - window)
         # Earlier writes may be over the limit by themselves; then there must be none left.
         assert recent + count <= limit or recent == 0
+
+
+def test_what_is_older_than_the_operator_keeps_is_deleted(store: PostgresStore) -> None:
+    now = datetime.now(UTC)
+    for days, number in ((40, 1), (20, 2)):
+        ref, at = IssueRef(7, REPO, number), now - timedelta(days=days)
+        store.save_triage(a_record(issue=ref, at=at))
+        store.save_request(ref, Request("log", "Please post the log.", "h", at))
+        store.save_resolution(ref, Resolution(at, "completed", "ada"))
+        store.save_result(ref, PastedResult(number, "ada", True, "block"), at)
+    assert store.forget(30) == 4
+    old, young = IssueRef(7, REPO, 1), IssueRef(7, REPO, 2)
+    assert (store.last_triage(old), store.requests(old), store.resolution(old), store.results(old, 8)) == (
+        None,
+        [],
+        None,
+        [],
+    )
+    assert store.last_triage(young) is not None
+    assert (len(store.requests(young)), len(store.results(young, 8))) == (1, 1)
+    assert store.resolution(young) is not None

@@ -15,10 +15,13 @@ from bot.github.records import (
     ConfigCache,
     Correction,
     Dismissal,
+    DraftDecision,
     IssueRef,
     LabelFact,
     Noise,
     PastedResult,
+    Request,
+    Resolution,
 )
 from bot.github.store.postgres import PostgresStore
 from tests.bot.memory_store import MemoryStore
@@ -40,6 +43,33 @@ def test_the_newest_triage_of_an_issue_comes_back_as_it_went_in(store: Store) ->
     store.save_triage(a_record(issue=IssueRef(7, REPO, 2), input_hash="another"))
     assert store.last_triage(ISSUE) == a_record()
     assert store.last_triage(IssueRef(7, REPO, 3)) is None
+
+
+def test_a_request_is_one_an_item_and_comes_back_as_it_went_in(store: Store) -> None:
+    log = Request("log", "Please post the log.", "h1", NOW)
+    stacks = Request("stacks", "Please post the stacks.", "h1", NOW + timedelta(seconds=1))
+    store.save_request(ISSUE, stacks)
+    store.save_request(ISSUE, log)
+    came = replace(log, state="arrived", ended_at=NOW + timedelta(minutes=5))
+    store.save_request(ISSUE, came)
+    assert store.requests(ISSUE) == [came, stacks]
+    assert store.requests(IssueRef(7, REPO, 2)) == []
+
+
+def test_a_resolution_is_the_last_one_until_it_is_forgotten(store: Store) -> None:
+    store.save_resolution(ISSUE, Resolution(NOW, "not_planned", "ada"))
+    last = Resolution(NOW, "completed", "ada", "6dcb09b", "octo/train#5", "Fixed by it.", "ada", "author")
+    store.save_resolution(ISSUE, last)
+    assert store.resolution(ISSUE) == last
+    store.forget_resolution(ISSUE)
+    store.forget_resolution(ISSUE)
+    assert store.resolution(ISSUE) is None
+
+
+def test_triages_of_an_issue_are_counted(store: Store) -> None:
+    for number in (1, 1, 2):
+        store.save_triage(a_record(issue=IssueRef(7, REPO, number)))
+    assert [store.triage_count(IssueRef(7, REPO, n)) for n in (1, 2, 3)] == [2, 1, 0]
 
 
 def test_label_facts_come_oldest_first(store: Store) -> None:
@@ -106,3 +136,13 @@ def test_of_people_without_rights_each_counts_once_as_noise(store: Store) -> Non
         store.save_comment_note(ref, CommentNote(number, NOW + timedelta(minutes=number)))
         store.save_dismissal(Dismissal(ref, by, "command", NOW, by_maintainer=by == "ada"))
     assert store.noise(11, 10) == Noise(6, 4)
+
+
+def test_the_last_decision_about_a_draft_counts_for_its_text_alone(store: Store) -> None:
+    first = DraftDecision(ISSUE, "h", "post", ("One.", "Two."), "page", NOW)
+    store.save_draft_decision(first)
+    assert store.draft_decision(ISSUE, "h") == first
+    second = replace(first, decision="reject", sentences=())
+    store.save_draft_decision(second)
+    assert store.draft_decision(ISSUE, "h") == second
+    assert store.draft_decision(ISSUE, "another text") is None

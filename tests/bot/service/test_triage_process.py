@@ -5,17 +5,22 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import psutil  # type: ignore[import-untyped]
 import pytest
 
-from bot.ports import CoreDown, CoreFailed
+from bot.ports import CoreDown, CoreFailed, Recorded
 from bot.runtime.triage_pool import TriagePool
+from knowledge.history.record import Post
 from knowledge.report import Report
 from knowledge.triage import Triage
 from tests.bot.fake_core import a_triage
+from tests.bot.history.memory_history import TinyRecorder
+from tests.knowledge.history.tiny import AGAIN
 
 
 class OddCore:
@@ -30,6 +35,11 @@ class OddCore:
         if report.title == "hang":
             time.sleep(60)
         return a_triage(report)
+
+    def records(self, posts: Sequence[Post], triaged: bool = False) -> Recorded:
+        if any(post.title == "raise" for post in posts):
+            raise ValueError("text of a report")
+        return TinyRecorder("triaged" if triaged else "whole").records(posts)
 
 
 def odd_core() -> OddCore:
@@ -51,6 +61,17 @@ def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[TriagePool]:
     pool = TriagePool(f"{__name__}:odd_core", timeout=3.0)
     yield pool
     pool.close()
+
+
+def test_records_come_back_as_the_core_made_them(pool: TriagePool) -> None:
+    posts = [AGAIN, replace(AGAIN, id="7", opened=None, body="a\0b")]
+    found, wanted = pool.records(posts), TinyRecorder().records(posts)
+    assert (found.encoder, pool.records([], triaged=True).encoder) == ("whole", "triaged")
+    for one, other in zip(found.records, wanted.records, strict=True):
+        assert one.to_json() == other.to_json()
+        assert np.array_equal(one.vectors, other.vectors)
+    with pytest.raises(CoreFailed, match="ValueError in the core"):
+        pool.records([replace(AGAIN, title="raise")])
 
 
 def test_a_triage_comes_back_as_the_core_made_it(pool: TriagePool) -> None:

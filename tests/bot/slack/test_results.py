@@ -66,14 +66,14 @@ async def shared(b: Bench) -> str:
     return next(iter(b.fake.public))[1]
 
 
-async def reply(b: Bench, ts: str, text: str, user: str = "U2", **more: Any) -> int:
+async def reply(b: Bench, thread: str, text: str, user: str = "U2", **more: Any) -> int:
     message = {
         "type": "message",
         "channel": ROOM,
         "user": user,
         "text": text,
         "ts": "9.9",
-        "thread_ts": ts,
+        "thread_ts": thread,
         **more,
     }
     return (await b.event(message)).status_code
@@ -120,7 +120,7 @@ def test_a_result_as_a_file_in_the_thread_is_read(opened: OpenService, fake: Fak
             await reply(b, ts, "", subtype="file_share", files=[{"id": "F0RES"}])
             ends = await b.settled()
             assert sorted(str(e.reason) for e in ends[-2:]) == [
-                "no result in the reply",
+                "adds nothing",
                 "shared answer updated",
             ]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import pytest
+
 from knowledge.evidence import read_report
 from knowledge.report import Report
 from knowledge.signatures import SignatureTable
@@ -115,3 +117,18 @@ def test_politeness_is_no_evidence() -> None:
     body = "Training stops on rank 2.\nSorry if this is the wrong place.\nAny help with this broken thing is welcome."
     found = read_report(Report("x", "", body), TABLE).decisive
     assert [line.number for line in found] == [1] or not found
+
+
+@pytest.mark.parametrize(
+    ("title", "body", "framework"),
+    [
+        # The form of a project asks for its own version first.
+        ("It hangs", "```\n#- PyTorch Lightning Version: 2.3\n#- PyTorch Version: 2.3\n```", "pytorch-lightning"),
+        ("DDP hangs", "```\n#- PyTorch Version (e.g., 2.4): 2.3.1\n#- PyTorch Lightning Version: none\n```", "pytorch"),
+        # A list of packages is no form.
+        ("DDP hangs", "```\n[pip3] pytorch-lightning==2.3.3\n[pip3] torch==2.3.1\n```", "pytorch"),
+        ("ZeRO-3: size mismatch of an empty tensor", "torch 2.3.1, `torchrun train.py`", "deepspeed"),
+    ],
+)  # fmt: skip
+def test_the_framework_of_a_form_and_of_a_technique(title: str, body: str, framework: str) -> None:
+    assert read_report(Report("x", title, body), SignatureTable()).framework == framework

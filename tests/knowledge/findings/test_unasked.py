@@ -140,6 +140,10 @@ def test_a_tracker_knows_its_own_library_whatever_its_owner_is_called() -> None:
         ("(raylet) heartbeat was missed", True),
         ("W0304 10:00:00 worker.cc:10] Address already in use", True),
         ("RuntimeError: Address already in use", False),
+        # Kubernetes has no other word for an event that is not routine.
+        ("Warning  FailedScheduling  4m (x12 over 20m)  default-scheduler  0/6 nodes are available", False),
+        ("4m21s  Warning  FailedScheduling  pod/worker-2  0/6 nodes are available", False),
+        ("Warning: 0/6 nodes are available", True),
     ],
 )
 def test_a_warning_is_no_failure(line: str, only: bool) -> None:
@@ -150,6 +154,17 @@ def test_a_line_of_a_log_whose_failure_is_another_one() -> None:
     log = of("```\nopen of the cache: file is locked, trying again\nKeyError: 'labels'\n```")
     assert rests_on_consequences((2,), log)
     assert not rests_on_consequences((3,), log)
+
+
+def test_what_another_rank_failed_with_later_is_not_what_is_said() -> None:
+    first = "[rank7]: 2026-05-03 10:02:31 ERROR trainer: KeyError: 'lm_head.weight' while loading shard 7"
+    later = "[rank0]: 2026-05-03 10:12:40 ERROR trainer: ValueError: optimizer got an empty parameter list"
+    together = later.replace("10:12:40", "10:02:31")
+    untimed = "[rank0]: ValueError: optimizer got an empty parameter list"
+    assert rests_on_consequences((2,), of(f"```\n{later}\n{first}\n```"))
+    assert not rests_on_consequences((3,), of(f"```\n{later}\n{first}\n```"))
+    assert not rests_on_consequences((2,), of(f"```\n{together}\n{first}\n```"))
+    assert not rests_on_consequences((2,), of(f"```\n{untimed}\n{first}\n```"))
 
 
 def test_a_release_that_has_the_fix() -> None:

@@ -1,0 +1,1 @@
+"""For programs: the HTTP API and the MCP server, both read-only."""

@@ -1,0 +1,46 @@
+"""The catalogue of known failures, searched and shown as Markdown."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from embeddings.lexical import LexicalIndex
+from knowledge.errors import InputError
+from knowledge.findings.failure import Failure, load_catalogue
+
+
+def search(text: str, count: int) -> list[Failure]:
+    """The entries whose words fit a text best, best first."""
+    entries = load_catalogue()
+    words = [" ".join([e.title, e.answer, e.what, *e.why, *e.patterns, *e.remedy]) for e in entries.values()]
+    return [entries[id] for id, _ in LexicalIndex.build(list(entries), words).search(text, count)]
+
+
+def entry(id: str) -> Failure:
+    """The entry of an id, in any case. InputError with near ones when there is none."""
+    entries = load_catalogue()
+    found = entries.get(id.casefold())
+    if found is None:
+        near = get_close_matches(id.casefold(), entries, 3, 0.4)
+        raise InputError(
+            f"No entry with id {id}.",
+            f"Similar: {', '.join(near)}." if near else "See: bot failures search TEXT",
+        )
+    return found
+
+
+def markdown(failure: Failure) -> str:
+    """An entry in full: what happens, why, how to check, how to fix, sources."""
+    sections = [
+        f"# {failure.title}",
+        failure.answer,
+        f"## What happens\n\n{failure.what}",
+        "## Why\n\n" + "\n".join(f"{n}. {item}" for n, item in enumerate(failure.why, 1)),
+        "## Check\n\n" + "\n".join(f"- {item}" for item in failure.check),
+        "## Fix\n\n" + "\n".join(f"- {item}" for item in failure.remedy),
+        f"## Not this when\n\n{failure.not_this_when}",
+        *([f"Affected: {failure.affected}"] if failure.affected else []),
+        *([f"Fixed in: {failure.fixed_in}"] if failure.fixed_in else []),
+        "## Sources\n\n" + "\n".join(f"- {source}" for source in failure.sources),
+    ]
+    return "\n\n".join(sections)

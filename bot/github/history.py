@@ -1,0 +1,98 @@
+"""A repository's own history in the App's work: searched for each report, kept up to date by the usual webhooks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+import structlog
+
+from bot.github.errors import GitHubError
+from bot.github.events import InstallationChanged, IssueLeft
+from bot.github.ports import Issue, Outcome, PastIssues, Ports
+from bot.github.records import IssueRef
+from bot.history import records
+from bot.history.search import Looked, Releases, still_open
+from bot.ports import CoreFailed
+from knowledge.history.record import Post
+from knowledge.report import Report
+from knowledge.triage import Triage
+
+log = structlog.get_logger(__name__)
+
+
+def looked_for(ports: Ports, ref: IssueRef, report: Report, issue: Issue, triage: Triage) -> Looked | None:
+    """The issue in its repository's history, read with what was added below it; None where there is no history."""
+    if ports.histories is None:
+        return None
+    post = Post(str(ref.number), report.title, report.body, issue.created_at, "open")
+    return ports.histories.look(ref.repo.full_name, ref.repo.id, post, triage, _releases(ports, ref))
+
+
+def keep_issue(ports: Ports, ref: IssueRef, issue: Issue, looked: Looked | None) -> None:
+    """Keep an issue that was triaged, so that later ones find it."""
+    if ports.histories is not None and looked is not None:
+        post = Post(str(ref.number), issue.title, issue.body, issue.created_at, "open")
+        ports.histories.keep(looked, records.PastIssue(post, still_open()))
+
+
+def issue_left(ports: Ports, event: IssueLeft) -> Outcome:
+    """Keep how an issue ended; what was deleted or moved elsewhere is forgotten."""
+    ref, histories = event.ref, ports.histories
+    repo = histories.store.find(ref.repo.full_name, ref.repo.id) if histories is not None else None
+    if histories is None or repo is None:
+        return Outcome("ignored", event.action, ref)
+    if event.action != "closed":
+        histories.store.drop(repo.key, str(ref.number))
+        return Outcome("noted", event.action, ref)
+    past = _past(ports, ref)
+    try:
+        found = past.one(ref.number) if past is not None else None
+    except GitHubError as error:
+        log.warning("closed, and how could not be read", issue=ref.name, status=error.status)
+        found = None
+    try:
+        if found is not None:
+            histories.update(repo, found)
+            return Outcome("noted", "closed", ref)
+    except CoreFailed as error:
+        log.warning("not kept in its history", issue=ref.name, error=type(error).__name__)
+    kept = histories.store.issues(repo.key, [str(ref.number)]).get(str(ref.number))
+    if kept is not None:
+        ended = replace(
+            kept.outcome, is_open=False, state="closed", reason=event.reason, closed_at=event.closed_at
+        )
+        histories.store.save_page(repo.key, [replace(kept, outcome=ended, record=None, labels=None)])
+    return Outcome("noted", "closed", ref)
+
+
+def forget_repositories(ports: Ports, event: InstallationChanged) -> None:
+    """Delete the history of every repository that the App was removed from."""
+    if ports.histories is None:
+        return
+    removed = event.note is not None and event.note.state == "deleted"
+    ports.histories.store.forget(
+        [repo.id for repo in event.removed],
+        [repo.full_name for repo in event.removed],
+        event.installation_id if removed else None,
+    )
+
+
+def _past(ports: Ports, ref: IssueRef) -> PastIssues | None:
+    return ports.app.past(ref.installation_id, ref.repo) if ports.app is not None else None
+
+
+def _releases(ports: Ports, ref: IssueRef) -> Releases | None:
+    past = _past(ports, ref)
+    if past is None:
+        return None
+
+    def first_holding(commits: Sequence[tuple[str, datetime]]) -> dict[str, str]:
+        try:
+            return past.first_holding(commits)
+        except GitHubError as error:
+            log.warning("releases not read", repository=ref.repo.full_name, status=error.status)
+            return {}
+
+    return first_holding

@@ -1,0 +1,167 @@
+"""What is kept of a repository's issues, and the hole behind which it is kept."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from knowledge.errors import DistriageError
+from knowledge.history.record import Post, Record
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How an issue stands, or how it ended."""
+
+    is_open: bool
+    state: str = ""
+    """As the tracker says it: "open", "closed", "Resolved"."""
+    reason: str = ""
+    """ "completed", "not_planned", "duplicate" on GitHub; another tracker's resolution as it says it."""
+    closed_at: datetime | None = None
+    closed_by: str = ""
+    """What closed it: "#1301" (a pull request), a commit's first ten digits, or another repository's "owner/name#5"."""
+    fix_commit: str = ""
+    """Full SHA of the commit that fixed it, where that lies in the same repository."""
+    fixed_at: datetime | None = None
+    released: str = ""
+    """Tag of the first release that holds that commit; "" = none yet, or not looked up."""
+    others: int = 0
+    """People besides the author and the project's own who wrote below it."""
+    duplicates: tuple[str, ...] = ()
+    """Ids of the issues that people marked as the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelChange:
+    """A label was set or removed; labels of bots teach nothing, so who did it is kept."""
+
+    label: str
+    added: bool
+    by: str
+    by_person: bool
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PastIssue:
+    """An issue as its tracker gives it. The post's texts are read and not kept."""
+
+    post: Post
+    outcome: Outcome
+    url: str = ""
+    labels: tuple[LabelChange, ...] = ()
+
+    @property
+    def content_hash(self) -> str:
+        """Of title and body: an issue whose text is the same is not read again."""
+        return content_hash(self.post)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptIssue:
+    """An issue as it is kept. `record` is None to leave the evidence as it is and change the outcome alone."""
+
+    id: str
+    title: str
+    """Redacted."""
+    url: str
+    content_hash: str
+    opened: datetime | None
+    outcome: Outcome
+    record: Record | None
+    labels: tuple[LabelChange, ...] | None = None
+    """None leaves those that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a back-fill got; the empty value is one that never began."""
+
+    source: str = ""
+    """What is read: "github", or the fingerprint of an export."""
+    cursor: str = ""
+    """Where to go on; "" = from the start."""
+    read: int = 0
+    """Issues read so far by the run that is under way or was the last."""
+    total: int = 0
+    since: str = ""
+    most: int = 0
+    """--max of the run under way; 0 = all."""
+    began: str = ""
+    """When the run under way began (ISO 8601)."""
+    through: str = ""
+    """Changes before this time are all here (ISO 8601); "" = no run got through yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepoHistory:
+    """A repository whose history is kept."""
+
+    key: int
+    full_name: str
+    repo_id: int | None
+    encoder: str
+    """Hash of the model that made its vectors."""
+    progress: Progress
+    threshold: float | None = None
+    """P(same failure) from which on a match is shown, where one was fitted to its own marks."""
+
+
+class Forgotten(DistriageError):
+    """The repository's history was deleted meanwhile (the App was removed)."""
+
+
+class HistoryStore(Protocol):
+    """Where histories are kept; every call is its own transaction."""
+
+    def begin(
+        self, full_name: str, encoder: str, repo_id: int | None, installation_id: int | None
+    ) -> RepoHistory:
+        """The repository's history, begun if there is none; a known id or installation is added to it."""
+
+    def find(self, full_name: str, repo_id: int | None = None) -> RepoHistory | None:
+        """By the id that stays through renames, else by name."""
+
+    def save_page(self, key: int, page: Sequence[KeptIssue], progress: Progress | None = None) -> None:
+        """Keep the issues and how far the back-fill got, both or nothing. Raises `Forgotten`."""
+
+    def hashes(self, key: int, ids: Sequence[str]) -> dict[str, str]:
+        """Content hashes of those that are kept."""
+
+    def newer(self, key: int, version: int) -> Iterator[tuple[int, Record]]:
+        """Records whose evidence changed after that version, oldest change first, with the version of each."""
+
+    def issues(self, key: int, ids: Sequence[str]) -> dict[str, KeptIssue]:
+        """Those of the ids that are kept."""
+
+    def marks(self, key: int) -> dict[str, tuple[str, ...]]:
+        """The issues of which people said what they are the same as, and these."""
+
+    def count(self, key: int) -> int:
+        """Number of issues."""
+
+    def unreleased(self, key: int) -> list[tuple[str, datetime]]:
+        """Commits of fixes that no release is known to hold, and when they were made, oldest first."""
+
+    def save_released(self, key: int, tags: Mapping[str, str]) -> None:
+        """Keep the first release of each commit."""
+
+    def save_threshold(self, key: int, threshold: float | None) -> None:
+        """Keep the repository's own threshold; None: the shipped one counts."""
+
+    def drop(self, key: int, id: str) -> None:
+        """Forget one issue."""
+
+    def forget(
+        self, repo_ids: Iterable[int] = (), names: Iterable[str] = (), installation_id: int | None = None
+    ) -> int:
+        """Delete everything of these repositories and of all those of the installation; how many there were."""
+
+
+def content_hash(post: Post) -> str:
+    """SHA-256 of title and body."""
+    return hashlib.sha256(f"{post.title}\0{post.body}".encode("utf-8", "replace")).hexdigest()

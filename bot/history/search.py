@@ -1,0 +1,207 @@
+"""The same failure, looked for in a repository's own history: what is found, why, and how it ended."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import structlog
+
+from bot.history.explain import how_it_ended, own_component, why
+from bot.history.records import Forgotten, HistoryStore, KeptIssue, Outcome, PastIssue, RepoHistory
+from bot.ports import CoreFailed, Recorder
+from knowledge.history.growing import GrowingIndex
+from knowledge.history.record import Post, Record
+from knowledge.history.verifier import Near, Weights, closest, load_weights
+from knowledge.text.quote import clean
+from knowledge.triage import EarlierReport, Triage
+
+log = structlog.get_logger(__name__)
+
+MOST_HELD = 400_000
+"""Records indexed in one process, of all repositories together; about 2 kB each."""
+TITLE_CHARS = 300
+
+
+Releases = Callable[[Sequence[tuple[str, datetime]]], Mapping[str, str]]
+"""From commits and when they were made to the tags of the first releases that hold them, where one does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """A report that was looked for."""
+
+    repo: RepoHistory
+    encoder: str
+    record: Record
+    earlier: tuple[EarlierReport, ...]
+
+
+@dataclass
+class _Held:
+    index: GrowingIndex
+    lock: threading.Lock
+    version: int = 0
+
+
+class Histories:
+    """All repositories' histories; their indexes are built when they are first asked for, then kept up to date."""
+
+    def __init__(
+        self,
+        store: HistoryStore,
+        recorder: Recorder,
+        weights: Weights | None = None,
+        web: str = "https://github.com",
+    ) -> None:
+        """`web` is where people read issues."""
+        self.store = store
+        self._recorder = recorder
+        self._weights = weights or load_weights()
+        self._web = web
+        self._held: OrderedDict[int, _Held] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def look(
+        self,
+        full_name: str,
+        repo_id: int | None,
+        post: Post,
+        triage: Triage,
+        releases: Releases | None = None,
+    ) -> Looked | None:
+        """The report's record and at most two earlier reports of the same failure; None without a history.
+
+        `releases` looks up the release that first holds a fix, where that is not known yet.
+        Neither a core that fails nor a history of another model is an error: there is nothing to show then.
+        """
+        repo = self.store.find(full_name, repo_id)
+        if repo is None:
+            return None
+        try:
+            made = self._recorder.records([post], triaged=True)
+        except CoreFailed as error:
+            log.warning("not looked for in its history", repository=full_name, error=type(error).__name__)
+            return None
+        record = replace(made.records[0], failures=tuple(f.id for f in triage.findings if f.sure))
+        if made.encoder != repo.encoder:
+            log.warning("history of another model; run `bot backfill --again`", repository=full_name)
+            return None
+        near = [one for one in self.near(repo, record) if one.shown]
+        if near and releases is not None:
+            self._look_up_releases(repo, near, releases)
+        return Looked(repo, made.encoder, record, tuple(self._told(repo, record, near)))
+
+    def near(self, repo: RepoHistory, record: Record) -> list[Near]:
+        """The nearest reports that were opened no later, best first."""
+        held = self._of(repo.key, record.vectors.shape[1])
+        with held.lock:
+            newest = held.version
+            for version, newer in self.store.newer(repo.key, held.version):
+                held.index.put(newer)
+                newest = version
+            # Only now: a connection lost halfway through a version must not skip the rest of it.
+            held.version = newest
+            ids = held.index.candidates(record)
+            kept = self.store.issues(repo.key, ids)
+            found = [one for id in ids if id in kept and (one := kept[id].record) is not None]
+            weights = self._weights
+            if repo.threshold is not None:
+                weights = replace(weights, threshold=repo.threshold)
+            return closest(record, found, held.index.words, weights)
+
+    def _of(self, key: int, dims: int) -> _Held:
+        with self._lock:
+            held = self._held.setdefault(key, _Held(GrowingIndex(dims), threading.Lock()))
+            self._held.move_to_end(key)
+            while len(self._held) > 1 and sum(len(one.index) for one in self._held.values()) > MOST_HELD:
+                self._held.popitem(last=False)
+            return held
+
+    def _look_up_releases(self, repo: RepoHistory, near: Sequence[Near], releases: Releases) -> None:
+        kept = self.store.issues(repo.key, [one.record.id for one in near])
+        firsts = [id for issue in kept.values() for id in issue.outcome.duplicates[:1]]
+        outcomes = [issue.outcome for issue in {**kept, **self.store.issues(repo.key, firsts)}.values()]
+        open_ones = {
+            o.fix_commit: o.fixed_at for o in outcomes if o.fix_commit and not o.released and o.fixed_at
+        }
+        if open_ones:
+            self.store.save_released(repo.key, releases(list(open_ones.items())))
+
+    def _told(self, repo: RepoHistory, record: Record, near: Sequence[Near]) -> list[EarlierReport]:
+        kept = self.store.issues(repo.key, [one.record.id for one in near])
+        firsts = [id for issue in kept.values() for id in issue.outcome.duplicates[:1]]
+        originals = self.store.issues(repo.key, firsts) if firsts else {}
+        component = own_component(repo.full_name)
+        told = []
+        for one in near:
+            issue = kept.get(one.record.id)
+            if issue is None:
+                continue
+            first = originals.get(next(iter(issue.outcome.duplicates), ""))
+            ended, regression = how_it_ended(issue, component, record.versions, first)
+            told.append(
+                EarlierReport(
+                    id=name_of(repo.full_name, issue.id),
+                    url=issue.url or self._url(repo, issue.id),
+                    title=issue.title,
+                    opened=issue.opened.date().isoformat() if issue.opened else None,
+                    why=why(one.shared, component),
+                    is_open=issue.outcome.is_open,
+                    ended=ended,
+                    possible_regression=regression,
+                )
+            )
+        return told
+
+    def _url(self, repo: RepoHistory, id: str) -> str:
+        return f"{self._web}/{repo.full_name}/issues/{id}" if id.isdecimal() else ""
+
+    def keep(self, looked: Looked, past: PastIssue) -> None:
+        """Keep a report that was looked for, so that later ones find it; what people marked stays."""
+        before = self.store.issues(looked.repo.key, [past.post.id]).get(past.post.id)
+        outcome = past.outcome
+        if before is not None:
+            outcome = replace(outcome, others=before.outcome.others, duplicates=before.outcome.duplicates)
+        with suppress(Forgotten):
+            self.store.save_page(looked.repo.key, [kept_issue(replace(past, outcome=outcome), looked.record)])
+
+    def update(self, repo: RepoHistory, past: PastIssue) -> None:
+        """Keep how an issue ended; one whose text is new or has changed is read again."""
+        known = self.store.hashes(repo.key, [past.post.id]).get(past.post.id)
+        record = None
+        if known != past.content_hash:
+            made = self._recorder.records([past.post])
+            if made.encoder != repo.encoder:
+                return
+            record = made.records[0]
+        with suppress(Forgotten):
+            self.store.save_page(repo.key, [kept_issue(past, record)])
+
+
+def kept_issue(past: PastIssue, record: Record | None) -> KeptIssue:
+    """What is kept of an issue."""
+    return KeptIssue(
+        id=past.post.id,
+        title=clean(past.post.title)[:TITLE_CHARS],
+        url=past.url if past.url.startswith(("https://", "http://")) else "",
+        content_hash=past.content_hash,
+        opened=past.post.opened,
+        outcome=past.outcome,
+        record=record,
+        labels=past.labels or None,
+    )
+
+
+def name_of(full_name: str, id: str) -> str:
+    """ "owner/name#12", or the id as another tracker gives it."""
+    return f"{full_name}#{id}" if id.isdecimal() else id
+
+
+def still_open() -> Outcome:
+    """The outcome of an issue that was just opened or reopened."""
+    return Outcome(is_open=True, state="open")

@@ -1,0 +1,131 @@
+"""`bot backfill`, `bot triage --repository`, `bot replay`: over a real database and the real engine."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from bot.cli.history_run import fill_from_github
+from bot.db.connect import sync_pool
+from bot.history.records import Progress
+from bot.history.store import PostgresHistory
+from bot.settings import Settings
+from knowledge.errors import UserError
+from tests.bot.fake_github import APP_ID, FakeGitHub, serve
+from tests.bot.history.fake_past import NAME, FakePast, closed, node, pull
+from tests.bot.history.test_github_past import CLOSED
+from tests.conftest import CACHE
+from tests.knowledge.history.tiny import AGAIN, OTHERS
+
+ROOT = Path(__file__).parents[3]
+REPO = "acme/train"
+
+
+@pytest.fixture(scope="module")
+def data_dir() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="dt-", dir="/tmp"))
+    (folder / "cache").symlink_to(CACHE)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def bot(data_dir: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    env = {name: value for name, value in os.environ.items() if not name.startswith("DISTRIAGE_")}
+    return subprocess.run(
+        [sys.executable, "-m", "bot", *args],
+        cwd=ROOT,
+        env={**env, "DISTRIAGE_DATA_DIR": str(data_dir)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_from_an_export_to_what_a_triage_says(data_dir: Path, tmp_path: Path) -> None:
+    posts = [*(post for post in OTHERS if post.id != "2"), AGAIN]
+    # Reports of other days, so that the failure's own words are as rare as they are in a tracker.
+    filler = [
+        {
+            "id": str(100 + n),
+            "opened": "2024-01-01",
+            "title": f"Page {n} of the guide",
+            "body": f"Word{n} and more{n}.",
+        }
+        for n in range(60)
+    ]
+    records = [
+        {"id": p.id, "opened": p.opened.isoformat(), "title": p.title, "body": p.body, "state": "closed"}
+        for p in posts
+        if p.opened
+    ]
+    records[-1] |= {"duplicates": ["3"], "closed_by": "#1301", "released": "v0.9.2"}
+    export = tmp_path / "export.jsonl"
+    export.write_text("".join(json.dumps(r) + "\n" for r in [*filler, *records]))
+    filled = bot(data_dir, "backfill", "--from", str(export), REPO)
+    assert filled.returncode == 0, filled.stderr
+    assert filled.stdout == f"{REPO}: 65 issues in its history\n"
+
+    report = tmp_path / "report.md"
+    report.write_text(f"# {AGAIN.title}\n\n{AGAIN.body}")
+    triaged = bot(data_dir, "triage", "--format", "json", "--repository", REPO, str(report))
+    assert triaged.returncode == 0, triaged.stderr
+    [earlier] = json.loads(triaged.stdout)["same_failure"]
+    assert earlier["id"] == f"{REPO}#6"
+    assert earlier["ended"] == "closed by `#1301`, released in 0.9.2"
+    assert "both raise `RuntimeError`" in earlier["why"]
+    shown = bot(data_dir, "triage", "--repository", REPO, str(report)).stdout
+    assert "This looks like the same failure as" in shown and f"{REPO}#6" in shown
+    assert "same failure" not in bot(data_dir, "triage", str(report)).stdout
+
+    unknown = bot(data_dir, "triage", "--repository", "acme/none", str(report))
+    assert unknown.returncode == 2 and "bot backfill acme/none" in unknown.stderr
+
+    replayed = bot(data_dir, "replay", REPO)
+    assert "65 reports; 1 have an earlier one that people marked" in replayed.stdout
+
+    for args in (["train"], [REPO, "--from", str(export), "--since", "2024-01-01"], [REPO]):
+        refused = bot(data_dir, "backfill", *args)
+        assert refused.returncode == 2, args
+    assert "DISTRIAGE_GITHUB_APP_ID" in refused.stderr
+
+
+def test_from_github_through_the_app_with_releases_and_without_a_write(database: str) -> None:
+    state = FakeGitHub()
+    state.repo(NAME)
+    past = FakePast(
+        [node(n, post.title, post.body) for n, post in enumerate(OTHERS, 1)], releases=[("v1.1", 5)]
+    )
+    past.issues[1] |= {**CLOSED, "timelineItems": {"nodes": [closed(pull(77))]}}
+    past.holds = {"v1.1": {"a" * 40}}
+    state.graphql = past
+    ticks: list[Progress] = []
+    with serve(state) as url:
+        settings = Settings(
+            data_dir=CACHE.parent,
+            database_url=SecretStr(database),
+            github_app_id=APP_ID,
+            github_private_key=SecretStr(state.private_key),
+            github_api_url=url,
+        )
+        assert fill_from_github(settings, NAME, None, 0, ticks.append, again=False) == 5
+        assert fill_from_github(settings, NAME, None, 0, ticks.append, again=True) == 5
+        with pytest.raises(UserError, match="not installed on acme/none"):
+            fill_from_github(settings, "acme/none", None, 0, ticks.append, again=False)
+    with sync_pool(database, 1) as pool:
+        store = PostgresHistory(pool)
+        repo = store.find(NAME, state.repo(NAME).id)
+        assert repo is not None
+        outcome = store.issues(repo.key, ["2"])["2"].outcome
+        assert (outcome.closed_by, outcome.released) == ("#77", "v1.1")
+        assert store.forget(installation_id=1) == 1
+    assert ticks[-1].read == 5
+    assert state.writes() == []

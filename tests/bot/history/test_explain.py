@@ -1,0 +1,122 @@
+"""Why, and how it ended: sentences without a percentage or a verdict."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from bot.history.explain import how_it_ended, own_component, version_of, why
+from bot.history.records import KeptIssue, Outcome
+from knowledge.history.compare import Shared
+
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+FIXED = Outcome(False, "closed", "completed", NOW, "#1301")
+NOTHING = Shared((), (), "", "", (), False, {}, {}, (), "", "")
+
+
+def kept(outcome: Outcome, id: str = "12") -> KeptIssue:
+    return KeptIssue(id, "t", "", "h", NOW, outcome, None)
+
+
+def ended(outcome: Outcome, first: Outcome | None = None, **versions: str) -> tuple[str, bool]:
+    return how_it_ended(kept(outcome), "torch", versions, kept(first, "3") if first else None)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "told"),
+    [
+        (Outcome(True, "open"), "still open"),
+        (Outcome(True, "open", others=1), "still open; 1 other person commented"),
+        (Outcome(True, "open", others=7), "still open; 7 other people commented"),
+        (Outcome(True, ""), ""),
+        (FIXED, "closed by `#1301`"),
+        (replace(FIXED, closed_by=""), "closed on 2026-01-02"),
+        (replace(FIXED, released="v0.9.2"), "closed by `#1301`, released in 0.9.2"),
+        (replace(FIXED, released="nightly"), "closed by `#1301`, released in `nightly`"),
+        (Outcome(False, "closed", "not_planned", NOW), "closed as not planned"),
+        (Outcome(False, "Resolved", "Cannot Reproduce"), "resolved as cannot reproduce"),
+        (Outcome(False, "closed", "duplicate", NOW), "closed as duplicate"),
+        (Outcome(False, "closed", "duplicate", NOW, duplicates=("3",)), "closed as a duplicate of `#3`"),
+    ],
+)
+def test_how_it_ended(outcome: Outcome, told: str) -> None:
+    assert ended(outcome) == (told, False)
+
+
+def test_the_release_is_compared_with_the_reports_own_version() -> None:
+    fixed = replace(FIXED, released="v0.9.2")
+    assert ended(fixed, torch="0.9.1+cu121") == (
+        "closed by `#1301`, released in 0.9.2; you are on 0.9.1+cu121",
+        False,
+    )
+    for version in ("0.9.2", "0.10.0+cu121"):
+        told, regression = ended(fixed, torch=version)
+        assert regression and told.endswith(
+            f"you are on {version}, which should hold the fix, so this may be a regression"
+        )
+    for version in ("0.9.2.dev20260101", "0.9.2rc1", "main"):
+        assert not ended(fixed, torch=version)[1], "not surely after the release"
+    assert not ended(fixed, cuda="12.1")[1]
+
+
+def test_a_duplicate_says_how_the_first_one_ended() -> None:
+    twice = Outcome(False, "closed", "duplicate", NOW, duplicates=("3",))
+    assert ended(twice, FIXED)[0] == "closed as a duplicate of `#3` (closed by `#1301`)"
+    assert ended(twice, Outcome(True, "open"))[0] == "closed as a duplicate of `#3`, which is still open"
+    assert ended(twice, twice)[0] == "closed as a duplicate of `#3`", "marks may go in circles"
+    assert ended(twice, replace(FIXED, released="1.0"), torch="1.2")[1]
+
+
+def test_why_names_the_most_telling_first() -> None:
+    shared = replace(
+        NOTHING,
+        signatures=("nccl-timeout",),
+        exception="RuntimeError",
+        frames=("a.py:f", "b.py:`g"),
+        innermost=True,
+        versions={"python": "3.11", "cuda": "12.1", "torch": "2.4.0"},
+        differ={"nccl": ("2.20", "2.18")},
+        words=("rare",),
+    )
+    assert why(shared) == [
+        "same error signature (`nccl-timeout`)",
+        "both raise `RuntimeError`",
+        "same innermost frames (`a.py:f`, `b.py:'g`)",
+        "both on torch 2.4.0 and cuda 12.1",
+        "nccl 2.20 here, 2.18 there",
+    ]
+    assert why(replace(shared, innermost=False, signatures=(), line="x"))[:3] == [
+        "both raise `RuntimeError`",
+        "same error line",
+        "frames in common (`a.py:f`, `b.py:'g`)",
+    ]
+    assert why(replace(NOTHING, words=("rare", "word"))) == ["both mention `rare`, `word`"]
+    assert why(replace(NOTHING, failures=("no-such-entry",), versions={"torch": "2.4"})) == [
+        "both on torch 2.4"
+    ]
+
+
+def test_the_component_that_a_repository_releases() -> None:
+    assert own_component("pytorch/pytorch") == "torch"
+    assert own_component("deepspeedai/DeepSpeed") == "deepspeed"
+    assert own_component("acme/train") is None
+
+
+@pytest.mark.parametrize(
+    ("tag", "version"),
+    [
+        ("v0.9.2", "0.9.2"),
+        ("0.9.2", "0.9.2"),
+        ("release-1.4.0", "1.4.0"),
+        ("ray-2.9.0", "2.9.0"),
+        ("pkg@1.0", "1.0"),
+        ("v1.0.0-rc1", "1.0.0-rc1"),
+        ("nightly", ""),
+        ("ciflow/trunk/12", ""),
+        ("2024", ""),
+    ],
+)
+def test_the_version_in_a_tag(tag: str, version: str) -> None:
+    assert version_of(tag) == version

@@ -1,0 +1,387 @@
+"""Reading a repository's past: the queries fit GitHub's schema, nothing is written, and how issues ended is right."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from bot.github.app import App
+from bot.github.errors import Gone, Outage
+from bot.github.graphql import GraphQl, graphql_url
+from bot.github.past_issues import ONE_QUERY, PAGE_QUERY, RELEASES_QUERY, GitHubPast, past_issue
+from bot.github.records import RepoRef
+from bot.history.records import Outcome, Progress
+from tests.bot.fake_github import APP_ID, FakeGitHub, Fault, once, serve
+from tests.bot.history.fake_past import (
+    DAY_ONE,
+    NAME,
+    FakePast,
+    at,
+    closed,
+    labeled,
+    marked,
+    node,
+    pull,
+    said,
+    who,
+)
+
+# Fields and their types, as far as the queries go, from https://docs.github.com/public/fpt/schema.docs.graphql
+SCHEMA: dict[str, dict[str, str]] = {
+    "Query": {"rateLimit": "RateLimit", "repository": "Repository"},
+    "RateLimit": {"remaining": "", "resetAt": ""},
+    "Repository": {
+        "issues": "IssueConnection",
+        "issue": "Issue",
+        "releases": "ReleaseConnection",
+        "ref": "Ref",
+        "nameWithOwner": "",
+    },
+    "IssueConnection": {"totalCount": "", "pageInfo": "PageInfo", "nodes": "Issue"},
+    "PageInfo": {"endCursor": "", "hasNextPage": ""},
+    "Issue": {
+        **dict.fromkeys(
+            ("number", "title", "body", "url", "createdAt", "updatedAt", "closedAt", "state", "stateReason"),
+            "",
+        ),
+        "author": "Actor",
+        "comments": "IssueCommentConnection",
+        "closedByPullRequestsReferences": "PullRequestConnection",
+        "timelineItems": "IssueTimelineItemsConnection",
+        "repository": "Repository",
+    },
+    "Actor": {"login": ""},
+    "IssueCommentConnection": {"nodes": "IssueComment"},
+    "IssueComment": {"author": "Actor", "authorAssociation": "", "bodyText": ""},
+    "PullRequestConnection": {"nodes": "PullRequest"},
+    "PullRequest": {
+        **dict.fromkeys(("number", "url", "merged", "mergedAt"), ""),
+        "mergeCommit": "Commit",
+        "repository": "Repository",
+    },
+    "Commit": {"oid": "", "url": "", "committedDate": "", "repository": "Repository"},
+    "IssueTimelineItemsConnection": {"nodes": "IssueTimelineItems"},
+    "IssueTimelineItems": {},
+    "LabeledEvent": {"createdAt": "", "actor": "Actor", "label": "Label"},
+    "UnlabeledEvent": {"createdAt": "", "actor": "Actor", "label": "Label"},
+    "Label": {"name": ""},
+    "ClosedEvent": {"createdAt": "", "closer": "Closer"},
+    "Closer": {},
+    "MarkedAsDuplicateEvent": {"actor": "Actor", "canonical": "IssueOrPullRequest"},
+    "UnmarkedAsDuplicateEvent": {"actor": "Actor", "canonical": "IssueOrPullRequest"},
+    "IssueOrPullRequest": {},
+    "ReleaseConnection": {"pageInfo": "PageInfo", "nodes": "Release"},
+    "Release": dict.fromkeys(("tagName", "publishedAt", "isDraft", "isPrerelease"), ""),
+    "Ref": {"compare": "Comparison"},
+    "Comparison": {"status": ""},
+}
+UNIONS = {
+    "IssueTimelineItems": {
+        "LabeledEvent",
+        "UnlabeledEvent",
+        "ClosedEvent",
+        "MarkedAsDuplicateEvent",
+        "UnmarkedAsDuplicateEvent",
+    },
+    "Closer": {"Commit", "PullRequest"},
+    "IssueOrPullRequest": {"Issue", "PullRequest"},
+}
+ARGUMENTS = {
+    "repository": {"owner", "name"},
+    "issues": {"first", "after", "orderBy", "filterBy"},
+    "issue": {"number"},
+    "stateReason": {"enableDuplicate"},
+    "comments": {"last"},
+    "closedByPullRequestsReferences": {"first", "includeClosedPrs"},
+    "timelineItems": {"last", "itemTypes"},
+    "releases": {"first", "after", "orderBy"},
+    "ref": {"qualifiedName"},
+    "compare": {"headRef"},
+}
+
+
+def not_in_schema(query: str) -> list[str]:
+    """Names in a query that the schema above does not have at that place."""
+    head, _, rest = query.partition("{")
+    assert re.fullmatch(r"query\((\$\w+: (String|Int|IssueOrder|IssueFilters)!?[, \n]*)+\)\s*", head), head
+    tokens = re.findall(r"\.\.\.|[{}]|\([^)]*\)|\w+:|\w+", rest)
+    wrong: list[str] = []
+
+    def selection(kind: str, place: int) -> int:
+        while tokens[place] != "}":
+            word = tokens[place]
+            if word == "...":
+                assert tokens[place + 1] == "on"
+                if tokens[place + 2] not in UNIONS.get(kind, ()):
+                    wrong.append(f"{kind}: {tokens[place + 2]}")
+                place = selection(tokens[place + 2], place + 4)
+                continue
+            if word.endswith(":"):
+                place += 1
+                word = tokens[place]
+            if word != "__typename" and word not in SCHEMA[kind]:
+                wrong.append(f"{kind}.{word}")
+            place += 1
+            if tokens[place].startswith("("):
+                given = set(re.findall(r"(\w+):", re.sub(r"\{[^}]*\}|\[[^\]]*\]", "", tokens[place])))
+                wrong.extend(f"{word}({name})" for name in given - ARGUMENTS.get(word, set()))
+                place += 1
+            if tokens[place] == "{":
+                place = selection(SCHEMA[kind].get(word, "Query") or "Query", place + 1)
+        return place + 1
+
+    selection("Query", 0)
+    return wrong
+
+
+@pytest.mark.parametrize("query", [PAGE_QUERY, ONE_QUERY, RELEASES_QUERY], ids=["page", "one", "releases"])
+def test_every_name_that_is_asked_for_is_in_githubs_schema(query: str) -> None:
+    assert not_in_schema(query) == []
+
+
+def test_the_check_of_names_finds_a_wrong_one() -> None:
+    wrong = not_in_schema("query($owner: String!) { repository(own: $owner) { isues { nodes { number } } } }")
+    assert wrong[:2] == ["repository(own)", "Repository.isues"]
+
+
+class Kept(GraphQl):
+    """Answers from a past, and keeps what was asked."""
+
+    def __init__(self, past: FakePast) -> None:
+        self.past = past
+        self.asked: list[str] = []
+
+    def query(self, text: str, variables: Any) -> dict[str, Any]:
+        self.asked.append(text)
+        answer = self.past(text, dict(variables))
+        if answer["data"] is None:
+            raise Outage("GitHub did not finish the query", after=5)
+        return dict(answer["data"])
+
+
+def reader(past: FakePast, **more: Any) -> GitHubPast:
+    return GitHubPast(Kept(past), RepoRef(101, NAME), sleep=lambda seconds: None, **more)
+
+
+def outcome(**more: Any) -> Outcome:
+    return past_issue(node(12, **more), NAME).outcome
+
+
+def read(source: GitHubPast, progress: Progress = Progress()) -> tuple[list[str], Progress]:  # noqa: B008
+    ids: list[str] = []
+    progress = source.start(progress)
+    for page in source.pages(progress):
+        ids += [issue.post.id for issue in page.issues]
+        progress = page.progress
+    return ids, progress
+
+
+CLOSED = {"state": "CLOSED", "stateReason": "COMPLETED", "closedAt": at(3)}
+
+
+def test_an_issue_closed_by_a_pull_request_names_it_and_its_commit() -> None:
+    found = outcome(**CLOSED, events=[closed(None, 2), closed(pull(1301))])
+    assert (found.closed_by, found.fix_commit, found.is_open) == ("#1301", "a" * 40, False)
+    assert found.fixed_at == datetime(2024, 5, 4, tzinfo=UTC)
+
+
+def test_a_commit_and_another_repositorys_pull_request() -> None:
+    commit = {
+        "__typename": "Commit",
+        "oid": "b" * 40,
+        "url": "x",
+        "committedDate": at(3),
+        "repository": {"nameWithOwner": NAME},
+    }
+    found = outcome(**CLOSED, events=[closed(commit)])
+    assert (found.closed_by, found.fix_commit) == ("b" * 10, "b" * 40)
+    other = outcome(**CLOSED, events=[closed(pull(7, repo="acme/core"))])
+    assert (other.closed_by, other.fix_commit) == ("acme/core#7", "")
+
+
+def test_a_linked_pull_request_counts_when_it_was_merged_before_the_issue_was_closed_by_hand() -> None:
+    by_hand = [closed(None)]
+    assert outcome(**CLOSED, events=by_hand, linked=[pull(8)]).closed_by == "#8"
+    assert outcome(**CLOSED, events=by_hand, linked=[pull(8, day=90)]).closed_by == ""
+    unread: Any = [None]
+    assert outcome(**CLOSED, events=by_hand, linked=unread).closed_by == ""
+    wontfix = {**CLOSED, "stateReason": "NOT_PLANNED"}
+    assert outcome(**wontfix, events=by_hand, linked=[pull(8)]).closed_by == ""
+
+
+def test_labels_say_who_set_them_and_whether_that_was_a_person() -> None:
+    events = [
+        labeled("hang", who("ada")),
+        labeled("stale", who("stale", "Bot")),
+        labeled("triaged", who("pytorchmergebot")),
+        labeled("hang", None, kind="UnlabeledEvent"),
+    ]
+    found = past_issue(node(12, events=events), NAME).labels
+    assert [(c.label, c.added, c.by, c.by_person) for c in found] == [
+        ("hang", True, "ada", True),
+        ("stale", True, "stale", False),
+        ("triaged", True, "pytorchmergebot", False),
+        ("hang", False, "ghost", False),
+    ]
+
+
+def test_duplicates_are_what_people_of_the_project_marked_and_did_not_take_back() -> None:
+    events = [
+        marked(3, who("ada")),
+        marked(4, who("ada")),
+        marked(4, who("ada"), "UnmarkedAsDuplicateEvent"),
+        marked(5, who("dedupe", "Bot")),
+        marked(6, who("ada"), repo="acme/other"),
+    ]
+    comments = [
+        said("ada", "Duplicate of #2, closing.", "MEMBER"),
+        said("eve", "Duplicate of #9"),
+        said("ada", "This is not a duplicate of #8", "MEMBER"),
+        said("ada", "Duplicate of #12", "MEMBER"),
+    ]
+    assert outcome(events=events, comments=comments).duplicates == ("3", "2")
+
+
+def test_others_are_people_besides_the_author_and_the_project() -> None:
+    comments = [
+        said("reporter", "more"),
+        said("eve", "same here"),
+        said("eve", "still"),
+        said("ada", "looking", "MEMBER"),
+        said("ci", "x", kind="Bot"),
+        said("bob", "+1"),
+    ]
+    assert outcome(comments=comments).others == 2
+
+
+def test_a_reopened_issue_is_open_whatever_closed_it_before() -> None:
+    found = outcome(state="OPEN", stateReason="REOPENED", events=[closed(pull(1301))])
+    assert found.is_open and found.closed_by == "" and found.reason == ""
+
+
+def test_all_pages_newest_first_and_no_further_than_asked() -> None:
+    past = FakePast([node(n) for n in range(1, 131)])
+    ids, progress = read(reader(past))
+    assert ids == [str(n) for n in range(130, 0, -1)]
+    assert (progress.cursor, progress.read, progress.total) == ("", 130, 130)
+    assert progress.through
+    assert read(reader(past, most=7))[0] == [str(n) for n in range(130, 123, -1)]
+    assert read(reader(past, most=50))[0][-1] == "81"
+    since = reader(past, since=datetime(2024, 9, 1))
+    assert read(since)[0][-1] == "123", "opened on the first of September"
+
+
+def test_a_run_that_was_cut_off_goes_on_and_one_of_another_scope_starts_over() -> None:
+    past = FakePast([node(n) for n in range(1, 131)])
+    source = reader(past)
+    first = next(source.pages(source.start(Progress())))
+    assert read(reader(past), first.progress)[0][0] == "80"
+    assert read(reader(past, most=3), first.progress)[0] == ["130", "129", "128"]
+    assert read(reader(past), Progress(source="file:1", cursor="9"))[0][0] == "130"
+
+
+def test_after_a_whole_run_only_what_changed_is_read() -> None:
+    past = FakePast([node(n) for n in range(1, 131)])
+    _, progress = read(reader(past))
+    assert read(reader(past), progress)[0] == []
+    past.issues[4]["updatedAt"] = "2030-01-01T00:00:00Z"
+    ids, again = read(reader(past), progress)
+    assert ids == ["5"]
+    assert again.through > progress.through
+
+
+def test_a_page_too_large_for_github_is_halved_and_a_dead_github_is_given_up() -> None:
+    past = FakePast([node(n) for n in range(1, 61)], too_large=20)
+    assert len(read(reader(past))[0]) == 60
+    past.too_large = 1
+    with pytest.raises(Outage):
+        read(reader(past))
+
+
+def test_it_waits_for_the_next_hour_before_the_budget_is_used_up() -> None:
+    waited: list[float] = []
+    past = FakePast([node(1)], remaining=3)
+    read(GitHubPast(Kept(past), RepoRef(1, NAME), sleep=waited.append))
+    assert waited == [1.0]
+
+
+def test_the_first_release_that_holds_a_commit_is_found_and_none_is_made_up() -> None:
+    past = FakePast(
+        releases=[
+            ("v0.9.0", 1),
+            ("v0.9.1", 4),
+            ("v0.8.9", 6),
+            ("v0.10.0rc1", 7),
+            ("v0.9.2", 8),
+            ("v1.0.0", 30),
+        ],
+        holds={"v0.9.2": {"a" * 40}, "v1.0.0": {"a" * 40, "b" * 40}},
+    )
+    when = DAY_ONE.replace(day=4)
+    found = reader(past).first_holding([("a" * 40, when), ("b" * 40, when), ("c" * 40, when)])
+    assert found == {"a" * 40: "v0.9.2", "b" * 40: "v1.0.0"}
+    assert reader(past).first_holding([]) == {}
+
+
+def test_where_graphql_is() -> None:
+    assert graphql_url("https://api.github.com") == "https://api.github.com/graphql"
+    assert graphql_url("https://git.example.org/api/v3/") == "https://git.example.org/api/graphql"
+
+
+@pytest.fixture
+def served() -> Iterator[tuple[FakeGitHub, App]]:
+    state = FakeGitHub()
+    with serve(state) as url:
+        state.repo(NAME)
+        yield state, App(APP_ID, state.private_key, url, seconds_between_writes=0)
+
+
+def test_over_a_socket_with_the_apps_token_nothing_is_written(served: tuple[FakeGitHub, App]) -> None:
+    state, app = served
+    state.graphql = FakePast([node(n) for n in range(1, 61)], releases=[("v1", 9)])
+    installation, repo = app.find_repository(NAME)
+    source = app.history_of(installation, repo)
+    ids, _ = read(source)
+    source.first_holding([("a" * 40, DAY_ONE)])
+    assert (len(ids), repo) == (60, RepoRef(state.repo(NAME).id, NAME))
+    assert source.one(5).post.title == "Title 5"
+    with pytest.raises(Gone):
+        source.one(999)
+    assert state.writes() == []
+    assert {verb for verb, path in state.requests if path != "/graphql" and "access_tokens" not in path} == {
+        "GET"
+    }
+    assert all(
+        asked["query"].startswith("query") and "mutation" not in asked["query"] for asked in state.queries
+    )
+    for asked in state.queries:
+        assert not_in_schema(asked["query"]) == []
+
+
+def test_what_is_no_query_is_not_sent(served: tuple[FakeGitHub, App]) -> None:
+    state, app = served
+    with pytest.raises(ValueError, match="only queries"):
+        app.past(1, RepoRef(1, NAME))._graphql.query("mutation { addStar }", {})  # type: ignore[attr-defined]
+    assert state.queries == []
+
+
+@pytest.mark.parametrize("kind", ["secondary", "retry_after", "502", "drop_before", "primary"])
+def test_limits_and_outages_are_waited_for(served: tuple[FakeGitHub, App], kind: Any) -> None:
+    state, app = served
+    state.graphql = FakePast([node(n) for n in range(1, 4)])
+    waited: list[float] = []
+    source = app.history_of(1, RepoRef(100, NAME))
+    source._sleep = waited.append
+    source._graphql._caller._pause = type("P", (), {"check": lambda s: None, "learn": lambda s, e: None})()  # type: ignore[assignment]
+    state.faults = once("POST", "/graphql", Fault(kind, seconds=2.0))
+    assert read(source)[0] == ["3", "2", "1"]
+    assert len(waited) == 1 and waited[0] >= 1
+
+
+def test_an_unknown_repository_is_gone(served: tuple[FakeGitHub, App]) -> None:
+    with pytest.raises(Gone):
+        served[1].find_repository("acme/none")

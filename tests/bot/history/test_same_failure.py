@@ -1,0 +1,246 @@
+"""From a webhook to what is said of the repository's own earlier report; and back to nothing when the App goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from bot.github.app import App
+from bot.github.ports import Ports
+from bot.history.backfill import fill
+from bot.history.records import PastIssue
+from bot.history.search import Histories, still_open
+from bot.ports import CoreFailed, Recorded
+from knowledge.history.record import Post
+from knowledge.history.verifier import load_weights
+from knowledge.triage import Triage
+from tests.bot.fake_core import FakeCore, a_triage, axis
+from tests.bot.fake_github import APP_ID, FakeGitHub, FakeIssue, serve
+from tests.bot.history.fake_past import FakePast, closed, node, pull
+from tests.bot.history.memory_history import MemoryHistory, TinyRecorder
+from tests.bot.history.test_github_past import CLOSED, reader
+from tests.bot.memory_store import MemoryStore, StillClock
+from tests.bot.world import REPO, World
+from tests.knowledge.history.tiny import AGAIN, OTHERS
+
+OPEN = {
+    "symptom": axis(("B.2", 0.4), claim=False),
+    "stage": axis(("B", 0.4), claim=False),
+    "cause": axis(("dependency", 0.3), claim=False),
+}
+FIX = closed(pull(1301))
+
+
+class Bench(World):
+    """A world whose repository has a history."""
+
+    past: FakePast
+    kept: MemoryHistory
+    recorder: TinyRecorder
+
+    def same(self) -> list[Any]:
+        return self.store.triages[-1].triage.same_failure
+
+    def report(self, number: int = 6, **more: Any) -> FakeIssue:
+        """The report of the failure that #2 showed."""
+        while len(self.repo.issues) < number - 1:
+            self.fake.open_issue(REPO, "x", "y")
+        issue = self.issue(AGAIN.title, more.pop("body", AGAIN.body))
+        issue.created_at = datetime(2024, 6, 1, tzinfo=UTC)
+        return issue
+
+
+@pytest.fixture(scope="module")
+def _server() -> Iterator[tuple[FakeGitHub, str]]:
+    state = FakeGitHub()
+    with serve(state) as url:
+        yield state, url
+
+
+def silent(report: Any) -> Triage:
+    """Nothing that is worth a comment by itself."""
+    return a_triage(report, findings=[], scope="other_field", **OPEN)
+
+
+@pytest.fixture
+def bench(_server: tuple[FakeGitHub, str]) -> Bench:
+    fake, url = _server
+    fake.reset()
+    clock, store, core = StillClock(), MemoryStore(), FakeCore(silent)
+    app = App(APP_ID, fake.private_key, url, seconds_between_writes=0, clock=lambda: clock.now().timestamp())
+    kept, recorder = MemoryHistory(), TinyRecorder()
+    # In a history of five reports no word is rare, so that P is lower than in a real one.
+    histories = Histories(kept, recorder, replace(load_weights(), threshold=0.3))
+    bench = Bench(fake, store, clock, core, Ports(app, store, clock, core, histories=histories))
+    bench.kept, bench.recorder = kept, recorder
+    bench.past = FakePast([node(int(p.id), p.title, p.body) for p in OTHERS])
+    bench.past.issues[1] |= {**CLOSED, "timelineItems": {"nodes": [FIX]}}
+    fake.graphql = bench.past
+    bench.configure("mode: comment\n")
+    fill(kept, kept.begin(REPO, "words", bench.repo.id, 1), reader(bench.past), recorder)
+    return bench
+
+
+def test_the_same_failure_is_said_with_why_and_how_it_ended(bench: Bench) -> None:
+    bench.past.releases, bench.past.holds = [("v0.9.2", 9)], {"v0.9.2": {"a" * 40}}
+    issue = bench.report()
+    outcome = bench.opened(issue)
+    assert (outcome.kind, outcome.reason) == ("written", "created")
+    [comment] = bench.ours(issue)
+    visible = comment.body.split("<details>")[0]
+    assert f"same failure as [`{REPO}#2`](https://redirect.github.com/{REPO}/issues/2)" in visible
+    assert "both raise `RuntimeError`" in visible and "both on torch 2.4.0" in visible
+    assert "It was closed by `#1301`, released in 0.9.2." in visible
+    assert "%" not in visible and "uplicate" not in visible and "lease" not in visible.replace("released", "")
+    assert len(visible) < 900
+    [earlier] = bench.same()
+    assert (earlier.id, earlier.is_open, earlier.opened) == (f"{REPO}#2", False, "2024-05-03")
+    assert issue.state == "open"
+
+
+def test_nothing_near_nothing_shown(bench: Bench) -> None:
+    issue = bench.issue(
+        "Docs: a word is misspelt", "In the readme it says recieve instead of receive, twice."
+    )
+    assert bench.opened(issue).reason == "other_field"
+    assert bench.same() == []
+    assert bench.ours(issue) == []
+
+
+def test_a_repository_without_a_history_costs_no_record(bench: Bench) -> None:
+    bench.kept.forget(names=[REPO])
+    bench.recorder.read.clear()
+    assert bench.opened(bench.report()).reason == "other_field"
+    assert bench.recorder.read == [] and bench.fake.queries == []
+
+
+def test_a_later_report_is_found_through_one_that_came_by_webhook(bench: Bench) -> None:
+    bench.opened(bench.report())
+    later = bench.issue(AGAIN.title, AGAIN.body.replace("rank 0", "rank 5"))
+    bench.opened(later)
+    assert [one.id for one in bench.same()] == [f"{REPO}#6"]
+    assert bench.same()[0].ended == "still open"
+    first = bench.repo.issues[6]
+    bench.opened(first, "edited")
+    assert f"{REPO}#7" not in [one.id for one in bench.same()], "what came later is no earlier report"
+
+
+def test_shown_are_two_at_most(bench: Bench) -> None:
+    for n in range(4):
+        bench.opened(bench.report(6 + n))
+    assert len(bench.same()) == 2
+    [comment] = bench.ours(bench.repo.issues[9])
+    assert comment.body.count("redirect.github.com") == 2
+
+
+def test_closing_and_deleting_by_webhook_change_the_history(bench: Bench) -> None:
+    issue = bench.report()
+    bench.opened(issue)
+    bench.past.issues.append(
+        node(
+            6,
+            issue.title,
+            issue.body,
+            state="CLOSED",
+            stateReason="NOT_PLANNED",
+            closedAt="2026-01-01T00:00:00Z",
+        )
+    )
+    read = len(bench.recorder.read)
+    assert bench.deliver("issues", bench.fake.payload(REPO, issue, "closed")).reason == "closed"
+    kept = bench.kept.issues(1, ["6"])["6"]
+    assert (kept.outcome.is_open, kept.outcome.reason) == (False, "not_planned")
+    assert len(bench.recorder.read) == read, "the text is the same"
+    bench.deliver("issues", bench.fake.payload(REPO, issue, "deleted"))
+    assert bench.kept.issues(1, ["6"]) == {}
+
+
+def test_where_github_does_not_say_how_it_ended_the_webhook_does(bench: Bench) -> None:
+    issue = bench.report()
+    bench.opened(issue)
+    bench.fake.graphql = None
+    payload = bench.fake.payload(REPO, issue, "closed")
+    payload["issue"] |= {
+        "state": "closed",
+        "state_reason": "not_planned",
+        "closed_at": "2026-01-01T00:00:00Z",
+    }
+    bench.deliver("issues", payload)
+    outcome = bench.kept.issues(1, ["6"])["6"].outcome
+    assert (outcome.reason, outcome.closed_at) == ("not_planned", datetime(2026, 1, 1, tzinfo=UTC))
+
+
+def test_a_release_that_cannot_be_looked_up_costs_nothing_else(bench: Bench) -> None:
+    issue = bench.report()
+    bench.fake.graphql = None
+    bench.opened(issue)
+    assert bench.same()[0].ended == "closed by `#1301`"
+
+
+def test_a_core_that_fails_over_the_record_costs_the_history_alone(bench: Bench) -> None:
+    def fail(posts: Any, triaged: bool = False) -> Recorded:
+        raise CoreFailed("hung")
+
+    bench.recorder.records = fail  # type: ignore[method-assign]
+    assert bench.opened(bench.report()).reason == "other_field"
+
+
+def test_a_history_of_another_model_is_left_alone(bench: Bench) -> None:
+    bench.recorder.encoder = "new"
+    assert bench.opened(bench.report()).reason == "other_field"
+    assert bench.kept.count(1) == 5
+
+
+@pytest.mark.parametrize("how", ["installation", "repository"])
+def test_everything_goes_when_the_app_is_removed(bench: Bench, how: str) -> None:
+    repo = {"id": bench.repo.id, "full_name": REPO}
+    base = {"installation": {"id": 1, "account": {"login": "acme"}}}
+    if how == "installation":
+        bench.deliver("installation", {**base, "action": "deleted", "repositories": []})
+    else:
+        removed = {**base, "action": "removed", "repositories_removed": [repo], "repositories_added": []}
+        bench.deliver("installation_repositories", removed)
+    assert bench.kept.find(REPO, bench.repo.id) is None
+    bench.opened(bench.report())
+    assert bench.kept.find(REPO) is None, "and a late delivery brings nothing back"
+
+
+def test_a_suspended_app_keeps_it(bench: Bench) -> None:
+    base = {"installation": {"id": 1, "account": {"login": "acme"}}}
+    bench.deliver("installation", {**base, "action": "suspend"})
+    assert bench.kept.find(REPO) is not None
+
+
+def test_shadow_mode_shows_it_to_maintainers_alone(bench: Bench) -> None:
+    bench.configure("mode: shadow\n")
+    issue = bench.report()
+    assert bench.opened(issue).kind == "shadow"
+    assert "same failure" in bench.store.triages[-1].would_post
+    assert bench.fake.writes() == []
+
+
+def test_without_the_section_it_is_not_said(bench: Bench) -> None:
+    bench.configure("mode: comment\nsections: [evidence, fixes]\n")
+    issue = bench.report()
+    bench.opened(issue)
+    assert bench.ours(issue) == [] and bench.same()
+
+
+def test_an_index_grows_with_what_another_process_adds(bench: Bench) -> None:
+    histories = bench.ports.histories
+    assert histories is not None
+    repo = bench.kept.find(REPO)
+    assert repo is not None
+    post = Post("99", AGAIN.title, AGAIN.body, datetime(2024, 6, 1, tzinfo=UTC))
+    [record] = bench.recorder.records([post]).records
+    assert histories.near(repo, record)[0].record.id == "2"
+    elsewhere = Histories(bench.kept, bench.recorder)
+    earlier = replace(post, id="50", opened=datetime(2024, 5, 31, tzinfo=UTC))
+    looked = elsewhere.look(REPO, bench.repo.id, earlier, a_triage())
+    assert looked is not None
+    elsewhere.keep(looked, PastIssue(earlier, still_open()))
+    assert histories.near(repo, record)[0].record.id == "50"
