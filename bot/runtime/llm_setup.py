@@ -90,7 +90,7 @@ def standing(settings: Settings) -> str | None:
     if silent or measured is None:
         return (
             silent
-            or f"{config.model} is used; not measured, so its word counts as far as it fits the local one"
+            or f"{config.model} is used; it was not measured, so it counts as far as it fits the local one"
         )
     return f"{config.model} is used; measured: {measured.why}"
 

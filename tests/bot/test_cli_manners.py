@@ -140,6 +140,8 @@ def _interrupted() -> int:
         env=env,
         cwd=ROOT,
         start_new_session=True,
+        # A job in the background may have been started with interrupts ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     with child:
         time.sleep(3)

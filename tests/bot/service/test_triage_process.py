@@ -58,7 +58,7 @@ def slow_core() -> OddCore:
 @pytest.fixture
 def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[TriagePool]:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[3]))
-    pool = TriagePool(f"{__name__}:odd_core", timeout=3.0)
+    pool = TriagePool(f"{__name__}:odd_core", timeout=8.0)
     yield pool
     pool.close()
 

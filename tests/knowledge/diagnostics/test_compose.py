@@ -171,5 +171,5 @@ def test_told_to_end_it_leaves_nothing_behind(tmp_path: Path) -> None:
         time.sleep(0.05)
     assert list(tmp.iterdir())
     child.terminate()
-    assert child.wait(10) == 143
+    assert child.wait(40) == 143
     assert list(tmp.iterdir()) == []
