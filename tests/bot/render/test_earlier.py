@@ -73,7 +73,7 @@ def test_on_the_page_and_in_markdown() -> None:
     record = TriageRecord(ref, "x", triage, "comment", "silent", "x", "", (), datetime.now(UTC))
     page = render(
         taxonomy=load_taxonomy(),
-        triages=[Reviewed(1, record, {}, False)],
+        triages=[Reviewed(1, record, {}, False, "")],
         more=False,
         weeks=[],
         choices={"repo": [], "outcome": [], "symptom": []},
