@@ -48,7 +48,7 @@ def test_the_program_triages_a_report(installed: Installed) -> None:
     report = (ROOT / "examples" / "hang.md").read_text("utf-8")
     said = installed.run("bot", "triage", "-", "--out-script", "diagnose.sh", text=report)
     assert "NCCL" in said
-    assert "check" in said
+    assert "do this now" in said
     assert (installed.folder / "diagnose.sh").stat().st_size > 10_000
 
 
