@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
+from functools import cache
 
 from embeddings.lexical import LexicalIndex
 from knowledge.errors import InputError
@@ -12,8 +13,14 @@ from knowledge.findings.failure import Failure, load_catalogue
 def search(text: str, count: int) -> list[Failure]:
     """The entries whose words fit a text best, best first."""
     entries = load_catalogue()
+    return [entries[id] for id, _ in _index().search(text, count)]
+
+
+@cache
+def _index() -> LexicalIndex:
+    entries = load_catalogue()
     words = [" ".join([e.title, e.answer, e.what, *e.why, *e.patterns, *e.remedy]) for e in entries.values()]
-    return [entries[id] for id, _ in LexicalIndex.build(list(entries), words).search(text, count)]
+    return LexicalIndex.build(list(entries), words)
 
 
 def entry(id: str) -> Failure:

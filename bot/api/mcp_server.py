@@ -50,7 +50,7 @@ class Engine:
         with self._lock:
             if self._knowledge is None:
                 settings = load_settings()
-                self._knowledge = load_knowledge(settings.model_dir, settings.data_dir / "cache")
+                self._knowledge = load_knowledge(settings.model_dir, settings.cache)
             return self._knowledge
 
     def triage(self, text: str) -> Triage:

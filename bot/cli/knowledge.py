@@ -106,9 +106,7 @@ def build() -> None:
     settings = load_settings()
     with waiting("converting and indexing"):
         knowledge = load_knowledge(settings.model_dir, settings.cache, rebuild=True)
-    print(
-        f"Indexed {len(knowledge.store.cases)} cases with {knowledge.encoder.backend} in {settings.data_dir / 'cache'}."
-    )
+    print(f"Indexed {len(knowledge.store.cases)} cases with {knowledge.encoder.backend} in {settings.cache}.")
 
 
 @corpus_app.command(

@@ -76,9 +76,10 @@ def fill(
 def add_releases(store: HistoryStore, full_name: str, repo_id: int | None, first_holding: Releases) -> None:
     """Look up which release first holds each fix, a few commits at a time; what was found is kept at once."""
     repo = store.find(full_name, repo_id)
-    waiting = store.unreleased(repo.key) if repo is not None else []
+    if repo is None:
+        return
+    waiting = store.unreleased(repo.key)
     for start in range(0, len(waiting), _COMMITS):
-        assert repo is not None
         store.save_released(repo.key, first_holding(waiting[start : start + _COMMITS]))
 
 

@@ -92,9 +92,10 @@ class Histories:
             log.warning("history of another model; run `bot backfill --again`", repository=full_name)
             return None
         near = [one for one in self.near(repo, record) if one.shown]
-        if near and releases is not None:
-            self._look_up_releases(repo, near, releases)
-        return Looked(repo, made.encoder, record, tuple(self._told(repo, record, near)))
+        kept = self._kept(repo, near)
+        if releases is not None and self._look_up_releases(repo, kept, releases):
+            kept = self._kept(repo, near)
+        return Looked(repo, made.encoder, record, tuple(self._told(repo, record, near, kept)))
 
     def near(self, repo: RepoHistory, record: Record) -> list[Near]:
         """The nearest reports that were opened no later, best first."""
@@ -122,27 +123,32 @@ class Histories:
                 self._held.popitem(last=False)
             return held
 
-    def _look_up_releases(self, repo: RepoHistory, near: Sequence[Near], releases: Releases) -> None:
-        kept = self.store.issues(repo.key, [one.record.id for one in near])
+    def _kept(self, repo: RepoHistory, near: Sequence[Near]) -> dict[str, KeptIssue]:
+        """What is kept of these, and of the issues that they were closed as duplicates of."""
+        kept = self.store.issues(repo.key, [one.record.id for one in near]) if near else {}
         firsts = [id for issue in kept.values() for id in issue.outcome.duplicates[:1]]
-        outcomes = [issue.outcome for issue in {**kept, **self.store.issues(repo.key, firsts)}.values()]
+        return {**kept, **self.store.issues(repo.key, firsts)} if firsts else kept
+
+    def _look_up_releases(self, repo: RepoHistory, kept: Mapping[str, KeptIssue], releases: Releases) -> bool:
+        """Whether there was something to look up."""
+        outcomes = [issue.outcome for issue in kept.values()]
         open_ones = {
             o.fix_commit: o.fixed_at for o in outcomes if o.fix_commit and not o.released and o.fixed_at
         }
         if open_ones:
             self.store.save_released(repo.key, releases(list(open_ones.items())))
+        return bool(open_ones)
 
-    def _told(self, repo: RepoHistory, record: Record, near: Sequence[Near]) -> list[EarlierReport]:
-        kept = self.store.issues(repo.key, [one.record.id for one in near])
-        firsts = [id for issue in kept.values() for id in issue.outcome.duplicates[:1]]
-        originals = self.store.issues(repo.key, firsts) if firsts else {}
+    def _told(
+        self, repo: RepoHistory, record: Record, near: Sequence[Near], kept: Mapping[str, KeptIssue]
+    ) -> list[EarlierReport]:
         component = own_component(repo.full_name)
         told = []
         for one in near:
             issue = kept.get(one.record.id)
             if issue is None:
                 continue
-            first = originals.get(next(iter(issue.outcome.duplicates), ""))
+            first = kept.get(next(iter(issue.outcome.duplicates), ""))
             ended, regression = how_it_ended(issue, component, record.versions, first)
             told.append(
                 EarlierReport(

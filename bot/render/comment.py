@@ -28,10 +28,11 @@ def render_comment(view: View) -> Draft:
     """The comment for a triage. Sections that have nothing to say are left out."""
     if view.what == "withdrawn":
         return Draft(f"{ARRIVED if view.arrived else WITHDRAWN}\n", frozenset())
+    from_history = bool(view.earlier) and not view.findings
     cases = _resolved(view) if "cases" in view.sections and view.what == "finding" else []
-    if view.earlier and not view.findings:
+    if from_history:
         cases = []  # other projects' cases are beside the point then
-    answer = written(view.triage) if view.written and view.what == "finding" else None
+    answer = _answer(view)
     if answer:
         cited = {id_ for sentence in answer.sentences for id_ in sentence.cases}
         cases = [case for case in cases if case.id in cited]
@@ -43,14 +44,17 @@ def render_comment(view: View) -> Draft:
     folds += [script_fold(script)] if script else []
     folds += [
         *([explain_fold(view.triage)] if view.explain else []),
-        feedback_fold(
-            by_model=answer.model if answer else None, from_history=bool(view.earlier) and not view.findings
-        ),
+        feedback_fold(by_model=answer.model if answer else None, from_history=from_history),
     ]
     links = {link for case in cases if (link := case_link(case.url))}
     links |= {*finding_links(view.findings), *(source_link(c.source) or "" for c in view.conflicts)}
     links |= set(earlier_links(view.earlier))
     return Draft("\n\n".join([*parts, *folds]) + "\n", frozenset({*links, script or ""} - {""}))
+
+
+def _answer(view: View) -> WrittenAnswer | None:
+    """The verified answer, where the comment is made of it."""
+    return written(view.triage) if view.written and view.what == "finding" else None
 
 
 def _written(answer: WrittenAnswer, view: View) -> list[str]:
@@ -119,8 +123,7 @@ def _second(view: View) -> list[str]:
 
 def asked(view: View) -> list[MissingItem]:
     """What the comment asks for: nothing where it gives the remedy or an issue with it, or an LLM wrote it."""
-    answered = view.what == "finding" and view.written and written(view.triage) is not None
-    if view.what == "withdrawn" or answered or view.earlier or any(f.sure for f in view.findings):
+    if view.what == "withdrawn" or _answer(view) or view.earlier or any(f.sure for f in view.findings):
         return []
     return view.triage.missing[:MAX_ASKS] if "missing" in view.sections or view.what == "ask" else []
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bot.render.answer import written
-from bot.render.wording import classified, how_sure, opening, with_cases
+from bot.render.wording import classified, how_sure, opening, with_cases, without_bold
 from knowledge.taxonomy import Taxonomy
 from knowledge.triage import Triage
 
@@ -56,7 +56,7 @@ def brief(triage: Triage, taxonomy: Taxonomy, source: Source) -> list[tuple[str,
     if triage.findings:
         first = triage.findings[0]
         rows = [("found", f"{opening(first)}: {first.title}, {how_sure(first.p)}")]
-        rows += [("why", first_sentence(_plain(first.answer)))]
+        rows += [("why", first_sentence(without_bold(first.answer)))]
     else:
         rows = [("found", classified(triage, taxonomy)), *([("why", root)] if root else [])]
     return [*rows, *decision(triage, source)]
@@ -84,7 +84,7 @@ def _finding_steps(triage: Triage, source: Source) -> list[str]:
     root = _root(triage, source)
     look = [f"look at the first error, {root}"] if root and finding.p < FAINT and not finding.lines else []
     check, fix = finding.check[:1], finding.remedy[:1]
-    return [*look, *(_plain(text) for text in ([*fix, *check] if finding.sure else [*check, *fix]))]
+    return [*look, *(without_bold(text) for text in ([*fix, *check] if finding.sure else [*check, *fix]))]
 
 
 def _general_steps(triage: Triage) -> list[str]:
@@ -102,7 +102,3 @@ def _script_steps(triage: Triage, command: str) -> list[str]:
         f"{command} --out-script diagnose.sh",
         f"where the job fails: sh diagnose.sh > result.txt, then {command} --result result.txt",
     ]
-
-
-def _plain(text: str) -> str:
-    return text.replace("**", "")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from bot.gate.rules import source_link
 from bot.render.folds import fold
+from bot.render.wording import without_bold
 from knowledge.text.quote import code_block, code_span, prose, shorten
 from knowledge.triage import Finding, QuotedLine
 
@@ -84,13 +85,8 @@ def _plain(title: str) -> str:
 
 
 def _numbered(items: Iterable[str]) -> str:
-    return "\n".join(f"{n}. {prose(_bare(item), 400)}" for n, item in enumerate(items, 1))
+    return "\n".join(f"{n}. {prose(without_bold(item), 400)}" for n, item in enumerate(items, 1))
 
 
 def _bullets(items: Iterable[str]) -> str:
-    return "\n".join(f"- {prose(_bare(item), 400)}" for item in items)
-
-
-def _bare(item: str) -> str:
-    """Without the bold marks of the catalogue's own pages."""
-    return item.replace("**", "")
+    return "\n".join(f"- {prose(without_bold(item), 400)}" for item in items)

@@ -27,6 +27,7 @@ from bot.render.wording import (
     source_mark,
     supported,
     with_cases,
+    without_bold,
 )
 from knowledge.taxonomy import Taxonomy
 from knowledge.text.quote import shorten
@@ -187,14 +188,14 @@ def _findings(triage: Triage, source: Source, *, long: bool) -> list[RenderableT
     do = [] if written(triage) else _do(triage, source)
     found: list[RenderableType] = [_title(first), *(Padding(part, (0, 0, 0, 2)) for part in do)]
     quotes = [_quote(line, source.place, long=long) for line in first.lines[: None if long else BRIEF_QUOTES]]
-    body: list[RenderableType] = [*quotes, Text(_plain(first.answer))]
+    body: list[RenderableType] = [*quotes, Text(without_bold(first.answer))]
     body += _whole(first) if long else []
     body.append(Text(f"more: bot failures show {first.id}", style="dim"))
     found.append(Padding(Group(*body), (0, 0, 0, 2)))
     for other in others:
         told = other.answer if long else first_sentence(other.answer)
         more = Text(f"more: bot failures show {other.id}", style="dim")
-        found += [_title(other), Padding(Group(Text(_plain(told)), more), (0, 0, 0, 2))]
+        found += [_title(other), Padding(Group(Text(without_bold(told)), more), (0, 0, 0, 2))]
     return [*found, Text("")]
 
 
@@ -210,7 +211,7 @@ def _whole(finding: Finding) -> list[RenderableType]:
     )
     for name, texts in rows:
         for number, text in enumerate(texts):
-            table.add_row(Text(name if not number else "", style="cyan"), Text(_plain(text)))
+            table.add_row(Text(name if not number else "", style="cyan"), Text(without_bold(text)))
     return [table]
 
 
@@ -219,10 +220,6 @@ def _title(finding: Finding) -> Text:
         (f"{opening(finding)}: {finding.title}", "bold green" if finding.sure else "bold yellow"),
         (f"  {how_sure(finding.p)}", "dim"),
     )
-
-
-def _plain(text: str) -> str:
-    return text.replace("**", "")
 
 
 def _quote(line: QuotedLine, place: Place, *, long: bool) -> Text:

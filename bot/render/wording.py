@@ -42,6 +42,11 @@ def opening(finding: Finding) -> str:
     return "Known failure" if finding.sure else "Possibly"
 
 
+def without_bold(text: str) -> str:
+    """A text of the catalogue without the bold marks of its own pages."""
+    return text.replace("**", "")
+
+
 def with_cases(advice: Advice) -> list[FixAdvice]:
     """Fixes with labelled cases behind them; "another version" alone helps nobody."""
     return [f for f in advice.fixes if f.support.count and f.id != "framework_version"]

@@ -12,7 +12,10 @@ from bot.github.ports import Ports
 from tests.bot.fake_core import FakeCore
 from tests.bot.fake_github import APP_ID, FakeGitHub, serve
 from tests.bot.memory_store import MemoryStore, StillClock
+from tests.bot.service.databases import database, server_url
 from tests.bot.world import World
+
+__all__ = ["database", "server_url"]
 
 # A deadline a case measures the machine's other work, not the code.
 hypothesis.settings.register_profile("bot", deadline=None)

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from hypothesis import given, settings
 
 from bot.gate.markdown import pass_markdown
-from bot.github.records import IssueRef, RepoRef, TriageRecord
-from bot.page.query import PageQuery
-from bot.page.tables import Reviewed
-from bot.page.view import render
 from bot.render.comment import render_comment
 from bot.render.markdown import markdown_of
 from bot.render.view import View
@@ -19,6 +13,7 @@ from knowledge.triage import EarlierReport, Triage
 from tests.bot.fake_core import FakeCore, a_triage
 from tests.bot.hostile_text import texts
 from tests.bot.live import live
+from tests.bot.one_page import page_of
 
 ONE = EarlierReport(
     id="acme/train#12",
@@ -69,20 +64,7 @@ def test_whatever_the_earlier_report_says_is_inert(title: str, why: str, ended: 
 def test_on_the_page_and_in_markdown() -> None:
     odd = ONE.model_copy(update={"title": "<script>alert(1)</script>"})
     triage = a_triage(same_failure=[odd])
-    ref = IssueRef(1, RepoRef(1, "acme/train"), 13)
-    record = TriageRecord(ref, "x", triage, "comment", "silent", "x", "", (), datetime.now(UTC))
-    page = render(
-        taxonomy=load_taxonomy(),
-        triages=[Reviewed(1, record, {}, False, "")],
-        more=False,
-        weeks=[],
-        choices={"repo": [], "outcome": [], "symptom": []},
-        slack=[],
-        query=PageQuery(),
-        github="https://github.com",
-        show_installations=False,
-        form_token="t",
-    )
+    page = page_of(triage)
     assert 'Same failure as <a href="https://github.com/acme/train/issues/12"' in page
     assert "It was closed by" in page and "<script>" not in page
     assert "This looks like the same failure as" in markdown_of(triage, load_taxonomy())

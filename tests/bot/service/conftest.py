@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
@@ -9,21 +9,8 @@ from pydantic import SecretStr
 
 from bot.runtime.resources import Service, open_service
 from bot.settings import Settings
-from tests.bot.service.databases import fresh_database, running_server
 
 OpenService = Callable[..., AbstractAsyncContextManager[Service]]
-
-
-@pytest.fixture(scope="session")
-def server_url() -> Iterator[str]:
-    with running_server() as url:
-        yield url
-
-
-@pytest.fixture
-def database(server_url: str) -> Iterator[str]:
-    with fresh_database(server_url) as url:
-        yield url
 
 
 @pytest.fixture

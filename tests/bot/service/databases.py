@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
+import pytest
 
 from bot.db.embedded import start_embedded
 from bot.db.migrate import upgrade
@@ -49,3 +50,17 @@ def named(url: str, database: str) -> str:
     """The same server's URL for another database."""
     head, _, tail = url.partition("/postgres?")
     return f"{head}/{database}?{tail}"
+
+
+@pytest.fixture(scope="session")
+def server_url() -> Iterator[str]:
+    """One server for all tests of a run that share this fixture."""
+    with running_server() as url:
+        yield url
+
+
+@pytest.fixture
+def database(server_url: str) -> Iterator[str]:
+    """A fresh migrated database."""
+    with fresh_database(server_url) as url:
+        yield url

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.bot.service.conftest import database, opened, server_url
+from tests.bot.service.conftest import opened
 from tests.bot.slack.fake_slack import FakeSlack, serve
 
-__all__ = ["database", "opened", "server_url"]
+__all__ = ["opened"]
 
 
 @pytest.fixture
