@@ -9,7 +9,7 @@ from bot.github.config_load import load_config
 from bot.github.errors import Gone
 from bot.github.events import CommandGiven
 from bot.github.fold import Folding, fold_comment, in_force
-from bot.github.ports import Comment, GitHub, Issue, Outcome, Permission, Ports, Reaction
+from bot.github.ports import MAY_WRITE, Comment, GitHub, Issue, Outcome, Permission, Ports, Reaction
 from bot.github.posting import spend
 from bot.github.records import CommentNote, Correction, DraftDecision, IssueRef, PastedResult
 from bot.github.triage_issue import triage_issue
@@ -37,7 +37,7 @@ class _Given:
 
     @property
     def by_maintainer(self) -> bool:
-        return self.permission in {"admin", "write"}
+        return self.permission in MAY_WRITE
 
 
 def run_command(github: GitHub, ports: Ports, event: CommandGiven) -> Outcome:
@@ -157,4 +157,4 @@ def fold_if_disliked(github: GitHub, ports: Ports, ref: IssueRef) -> Outcome:
 
 def is_maintainer(github: GitHub, ref: IssueRef, login: str) -> bool:
     """Whether a user may write to the repository."""
-    return github.permission(ref.repo, login) in {"admin", "write"}
+    return github.permission(ref.repo, login) in MAY_WRITE

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from bot.github.commands import Command, may, parse_command
-from bot.github.ports import Comment, Permission, Store
+from bot.github.ports import MAY_WRITE, Comment, Permission, Store
 from bot.github.records import (
     CommentNote,
     ConfigCache,
@@ -187,7 +187,7 @@ def recall(
     for comment, permission in given:
         command = parse_command(comment.body, core.ids)
         if isinstance(command, Command) and may(command, permission, comment.author == author):
-            _apply(store, ref, comment, command, permission in {"admin", "write"}, clock.now())
+            _apply(store, ref, comment, command, permission in MAY_WRITE, clock.now())
 
 
 def _apply(
