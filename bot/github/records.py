@@ -28,6 +28,11 @@ class IssueRef:
     number: int
 
     @property
+    def key(self) -> tuple[int, int]:
+        """Its identity."""
+        return self.repo.id, self.number
+
+    @property
     def name(self) -> str:
         """ "owner/name#12", the id of its report."""
         return f"{self.repo.full_name}#{self.number}"
