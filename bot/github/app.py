@@ -66,9 +66,9 @@ class App(GitHubApp):
         login = self.login
         with self._lock:
             if installation_id not in self._installations:
-                make = partial(self._for_installation, installation_id)
-                caller = Caller(make, self._api_url, Pause(self._clock))
-                self._installations[installation_id] = InstallationGitHub(caller, login)
+                self._installations[installation_id] = InstallationGitHub(
+                    self._caller_of(installation_id), login
+                )
             return self._installations[installation_id]
 
     def past(self, installation_id: int, repo: RepoRef) -> GitHubPast:
@@ -79,8 +79,7 @@ class App(GitHubApp):
         """The installation that covers a repository, and the repository. Raises `Gone` where there is none."""
         place = f"/repos/{quote(full_name)}"
         installation = int(self._caller.call("GET", f"{place}/installation")["id"])
-        make = partial(self._for_installation, installation)
-        found = Caller(make, self._api_url, Pause(self._clock)).call("GET", place)
+        found = self._caller_of(installation).call("GET", place)
         return installation, RepoRef(found["id"], found["full_name"])
 
     def history_of(
@@ -92,8 +91,8 @@ class App(GitHubApp):
         tries: int = TRIES,
     ) -> GitHubPast:
         """The repository's issues for a back-fill; see `GitHubPast`."""
-        caller = Caller(partial(self._for_installation, installation_id), self._api_url, Pause(self._clock))
-        return GitHubPast(GraphQl(caller, self._api_url), repo, since, most, tries=tries)
+        graphql = GraphQl(self._caller_of(installation_id), self._api_url)
+        return GitHubPast(graphql, repo, since, most, tries=tries)
 
     def installations(self) -> list[InstallationNote]:
         """GET all installations."""
@@ -134,6 +133,10 @@ class App(GitHubApp):
             seconds_between_requests=0,
             seconds_between_writes=self._pause,
         )
+
+    def _caller_of(self, installation_id: int) -> Caller:
+        """A caller of its own for an installation, with pauses of its own."""
+        return Caller(partial(self._for_installation, installation_id), self._api_url, Pause(self._clock))
 
     def _for_installation(self, installation_id: int) -> Requester:
         return self._integration().get_github_for_installation(installation_id).requester

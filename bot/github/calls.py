@@ -67,10 +67,15 @@ def _limit_wait(status: int, headers: Mapping[str, str], text: str, now: float) 
     if asked is not None:
         return asked
     if headers.get("x-ratelimit-remaining") == "0" and headers.get("x-ratelimit-reset", "").isdigit():
-        return min(3600.0, max(1.0, int(headers["x-ratelimit-reset"]) - now + 1))
+        return reset_wait(int(headers["x-ratelimit-reset"]), now)
     if status == 429 or any(word in text for word in _LIMITS):
         return _SECONDARY_WAIT
     return None
+
+
+def reset_wait(reset: float, now: float) -> float:
+    """Seconds until a rate limit is reset, both in seconds since 1970: at least one, at most an hour."""
+    return min(3600.0, max(1.0, reset - now + 1))
 
 
 def _wait(headers: Mapping[str, str]) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bot.gate.rules import check_ids
@@ -15,7 +16,7 @@ from bot.github.posting import find_own
 from bot.github.records import IssueRef, merge
 from bot.github.repo_config import Mode, RepoConfig
 from bot.github.results import Pasted, pasted_results
-from bot.github.thread import said_below, whole_text
+from bot.github.thread import Said, said_below, whole_text
 from bot.history.search import Looked
 from knowledge.report import Report
 from knowledge.triage import AxisName, Triage, WrittenAnswer
@@ -62,8 +63,9 @@ def look(github: GitHub, ports: Ports, ref: IssueRef, issue: Issue, config: Repo
     mode, why = mode_of(ports, ref, config)
     comments = github.comments(ref) if mode in {"comment", "both"} or issue.comments else []
     corrected = merge(ports.store.corrections(ref))
-    gists = _gists(github, issue, comments)
-    text = _text(issue, comments, gists)
+    said = said_below(comments, issue.author)
+    gists = _gists(github, issue, said)
+    text = whole_text(issue.body, said, gists)
     pasted = pasted_results(github, ports, ref, issue, comments)
     report = Report(
         id=ref.name,
@@ -115,9 +117,8 @@ def mode_of(ports: Ports, ref: IssueRef, config: RepoConfig) -> tuple[Mode, str]
 
 def same_text(case: Case, fresh: Issue) -> bool:
     """Whether the issue still says what was triaged."""
-    now = replace(
-        case.report, title=fresh.title, body=case.pasted.below(_text(fresh, case.comments, case.gists))
-    )
+    text = whole_text(fresh.body, said_below(case.comments, fresh.author), case.gists)
+    now = replace(case.report, title=fresh.title, body=case.pasted.below(text))
     return now.content_hash == case.report.content_hash
 
 
@@ -128,13 +129,8 @@ def _posted(ports: Ports, ref: IssueRef, report: Report) -> WrittenAnswer | None
     return kept.triage.answer if kept is not None and kept.input_hash == report.content_hash else None
 
 
-def _text(issue: Issue, comments: list[Comment], gists: dict[str, str]) -> str:
-    return whole_text(issue.body, said_below(comments, issue.author), gists)
-
-
-def _gists(github: GitHub, issue: Issue, comments: list[Comment]) -> dict[str, str]:
+def _gists(github: GitHub, issue: Issue, said: Sequence[Said]) -> dict[str, str]:
     """The gists that the opening post, its author and maintainers link to, as far as they can be read."""
-    said = said_below(comments, issue.author)
     texts = [issue.body, *(one.text for one in said if one.role != "another reporter")]
     found: dict[str, str] = {}
     for id_ in list(dict.fromkeys(id_ for text in texts for id_ in gist_ids(text)))[:MOST_GISTS]:

@@ -9,7 +9,7 @@ from bot.github.config_load import load_config
 from bot.github.errors import Gone
 from bot.github.events import CommandGiven
 from bot.github.fold import Folding, fold_comment, in_force
-from bot.github.ports import Comment, GitHub, Issue, Outcome, Permission, Ports, Reaction
+from bot.github.ports import MAY_WRITE, Comment, GitHub, Issue, Outcome, Permission, Ports, Reaction
 from bot.github.posting import spend
 from bot.github.records import CommentNote, Correction, DraftDecision, IssueRef, PastedResult
 from bot.github.triage_issue import triage_issue
@@ -17,9 +17,6 @@ from knowledge.diagnostics import parse_result
 from knowledge.diagnostics.result import join_blocks, split_blocks
 from knowledge.errors import InputError
 from knowledge.text.quote import clean
-
-_BY_MAINTAINERS = frozenset({"dismissed", "deleted"})
-"""States of the comment that only a maintainer can have brought about, and only one can undo."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +34,7 @@ class _Given:
 
     @property
     def by_maintainer(self) -> bool:
-        return self.permission in {"admin", "write"}
+        return self.permission in MAY_WRITE
 
 
 def run_command(github: GitHub, ports: Ports, event: CommandGiven) -> Outcome:
@@ -50,7 +47,7 @@ def run_command(github: GitHub, ports: Ports, event: CommandGiven) -> Outcome:
     given = _Given(event, comment, github.issue(ref), github.permission(ref.repo, comment.author))
     if not _allowed(given, command):
         return Outcome("ignored", "no_right", ref)
-    command = _whole(command)
+    command = with_whole_result(command)
     if isinstance(command, Malformed):
         writes = _react(github, ports, given, "confused", _silent(github, ports, event))
         return Outcome("command", command.reason, ref, writes=writes)
@@ -72,7 +69,7 @@ def _allowed(given: _Given, command: Command | Malformed) -> bool:
     return may(command, given.permission, given.by_author)
 
 
-def _whole(command: Command | Malformed) -> Command | Malformed:
+def with_whole_result(command: Command | Malformed) -> Command | Malformed:
     """A result counts only when its blocks are whole; of its text nothing else is kept."""
     if isinstance(command, Malformed) or command.word != "result":
         return command
@@ -111,10 +108,10 @@ def _perform(github: GitHub, ports: Ports, given: _Given, command: Command) -> O
         store.save_draft_decision(DraftDecision(ref, kept.input_hash, "post", sentences, comment.author, now))
     if command.word in {"explain", "again"}:
         note = store.comment_note(ref) or CommentNote(None, None)
-        if note.state in _BY_MAINTAINERS and not given.by_maintainer:
+        back = note.called_back(command.word == "explain", given.by_maintainer)
+        if back is None:
             return Outcome("ignored", "dismissed_by_maintainer", ref)
-        explained = note.explained or command.word == "explain"
-        store.save_comment_note(ref, replace(note, state="live", explained=explained))
+        store.save_comment_note(ref, back)
     return triage_issue(github, ports, ref, event.repo_open, force=command.word == "again")
 
 
@@ -157,4 +154,4 @@ def fold_if_disliked(github: GitHub, ports: Ports, ref: IssueRef) -> Outcome:
 
 def is_maintainer(github: GitHub, ref: IssueRef, login: str) -> bool:
     """Whether a user may write to the repository."""
-    return github.permission(ref.repo, login) in {"admin", "write"}
+    return github.permission(ref.repo, login) in MAY_WRITE

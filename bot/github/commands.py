@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from bot.github.ports import Permission
+from bot.github.ports import MAY_WRITE, Permission
 from knowledge.triage import AxisName
 
 Word = Literal["again", "explain", "dismiss", "result", "post", "off", "on", "correct"]
@@ -80,4 +80,4 @@ def _correction(args: list[str], ids: Callable[[AxisName], frozenset[str]]) -> C
 
 def may(command: Command, permission: Permission, is_author: bool) -> bool:
     """Maintainers (write permission) may all; the issue's author may explain, dismiss and give a result."""
-    return permission in {"admin", "write"} or (is_author and command.word in _AUTHOR_MAY)
+    return permission in MAY_WRITE or (is_author and command.word in _AUTHOR_MAY)

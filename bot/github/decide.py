@@ -8,12 +8,11 @@ from typing import Literal
 import re2
 
 from bot.github.commands import is_command
-from bot.github.ports import Comment, Issue
+from bot.github.ports import MAINTAINERS, Comment, Issue
 from bot.github.records import Noise
 from bot.github.repo_config import Mode, RepoConfig
 from knowledge.triage import AXES, Axis, AxisName, Triage
 
-_MAINTAINERS = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})
 _ASKS = re2.compile(
     r"(?i)\b(please|could you|can you)\b.{0,200}\b(provide|share|add|fill|attach|include|post|version|"
     r"logs?|reproduc\w*|environment|template|information)\b"
@@ -116,5 +115,5 @@ def other_bot_asks(comments: list[Comment], login: str) -> bool:
 
 def answered_by_maintainer(comments: list[Comment], author: str) -> bool:
     """Whether somebody of the project, other than the author, has already written more than a command to the bot."""
-    people = [c for c in comments if c.association in _MAINTAINERS and not c.author_is_bot]
+    people = [c for c in comments if c.association in MAINTAINERS and not c.author_is_bot]
     return any(c.author != author and not is_command(c.body) for c in people)

@@ -40,11 +40,7 @@ def fold_comment(
     now = ports.clock.now()
     ports.store.save_dismissal(Dismissal(ref, folding.by, folding.how, now, folding.by_maintainer))
     note = replace(note, comment_id=own.id if own else note.comment_id)
-    if folding.by_maintainer:
-        note = replace(note, state="dismissed")
-    elif note.state == "live":
-        note = replace(note, state="dismissed_by_author")
-    ports.store.save_comment_note(ref, note)
+    ports.store.save_comment_note(ref, note.folded(folding.by_maintainer))
     config = load_config(github, ports, ref.repo)
     drop_requests(ports, ref)
     if own is None or issue.locked or not repo_open or not in_force(ports, ref, config):

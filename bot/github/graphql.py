@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
-from bot.github.calls import Caller
+from bot.github.calls import Caller, reset_wait
 from bot.github.errors import GitHubError, Gone, Outage, TryAgain
 
 _LIMITED_WAIT = 60.0
@@ -57,9 +57,9 @@ class GraphQl:
 
 def _reset(headers: Mapping[str, str]) -> float:
     at = headers.get("x-ratelimit-reset", "")
-    return min(3600.0, max(1.0, int(at) - time.time() + 1)) if at.isdigit() else _LIMITED_WAIT
+    return reset_wait(int(at), time.time()) if at.isdigit() else _LIMITED_WAIT
 
 
 def seconds_until(at: str) -> float:
     """Seconds until a time of GitHub's, at least one, at most an hour."""
-    return min(3600.0, max(1.0, (datetime.fromisoformat(at) - datetime.now(UTC)).total_seconds() + 1))
+    return reset_wait(datetime.fromisoformat(at).timestamp(), time.time())

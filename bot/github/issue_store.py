@@ -7,11 +7,11 @@ trace there (noise over many issues, a comment that somebody deleted, earlier co
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import datetime
 
+from bot.github.command_run import with_whole_result
 from bot.github.commands import Command, may, parse_command
-from bot.github.ports import Comment, Permission, Store
+from bot.github.ports import MAY_WRITE, Comment, Permission, Store
 from bot.github.records import (
     CommentNote,
     ConfigCache,
@@ -29,10 +29,6 @@ from bot.github.records import (
     TriageRecord,
 )
 from bot.ports import Clock, Core
-from knowledge.diagnostics import parse_result
-from knowledge.diagnostics.result import join_blocks, split_blocks
-from knowledge.errors import InputError
-from knowledge.text.quote import clean
 
 
 class IssueStore(Store):
@@ -186,8 +182,11 @@ def recall(
     """Bring the store to where the issue's earlier commands left it; `given` oldest first, `author` of the issue."""
     for comment, permission in given:
         command = parse_command(comment.body, core.ids)
-        if isinstance(command, Command) and may(command, permission, comment.author == author):
-            _apply(store, ref, comment, command, permission in {"admin", "write"}, clock.now())
+        if not isinstance(command, Command) or not may(command, permission, comment.author == author):
+            continue
+        command = with_whole_result(command)
+        if isinstance(command, Command):
+            _apply(store, ref, comment, command, permission in MAY_WRITE, clock.now())
 
 
 def _apply(
@@ -201,18 +200,10 @@ def _apply(
             Correction(ref, comment.id, comment.author, now, dict(command.labels), title="", body="")
         )
     elif command.word == "result":
-        text = clean(command.text)
-        try:
-            parse_result(text)
-        except InputError:
-            return
-        blocks = join_blocks(split_blocks(text))
-        store.save_result(ref, PastedResult(comment.id, comment.author, by_maintainer, blocks), now)
+        store.save_result(ref, PastedResult(comment.id, comment.author, by_maintainer, command.text), now)
     elif command.word == "dismiss":
-        if by_maintainer:
-            store.save_comment_note(ref, replace(note, state="dismissed"))
-        elif note.state == "live":
-            store.save_comment_note(ref, replace(note, state="dismissed_by_author"))
-    elif command.word in {"again", "explain"} and (by_maintainer or note.state != "dismissed"):
-        explained = note.explained or command.word == "explain"
-        store.save_comment_note(ref, replace(note, state="live", explained=explained))
+        store.save_comment_note(ref, note.folded(by_maintainer))
+    elif command.word in {"again", "explain"}:
+        back = note.called_back(command.word == "explain", by_maintainer)
+        if back is not None:
+            store.save_comment_note(ref, back)

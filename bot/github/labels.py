@@ -44,18 +44,10 @@ def plan_labels(
     login: str,
 ) -> LabelPlan:
     """What to change, from the issue's labels and the record of who did what to them (oldest first)."""
-    on = {name.casefold() for name in present}
-    last: dict[str, LabelEvent] = {}
-    refused: set[str] = set()
-    for event in events:
-        key = event.label.casefold()
-        last[key] = event
-        if not event.added and event.actor != login:
-            refused.add(key)
-    ours = {key for key in on if key in last and last[key].added and last[key].actor == login}
+    on, ours, refused = _standing(present, events, login)
     add: list[str] = []
     remove: list[str] = []
-    keep = {name.casefold() for names in wanted.values() for name in names}
+    keep = _keys(name for names in wanted.values() for name in names)
     for axis in AXES:
         mapped = {name.casefold(): name for name in config.labels.get(axis, {}).values()}
         remove += [name for key, name in mapped.items() if key in ours and key not in keep]
@@ -69,22 +61,49 @@ def plan_request_label(
     name: str, pending: bool, present: Iterable[str], events: Iterable[LabelEvent], login: str
 ) -> LabelPlan:
     """Whether to set or take off the label of a pending request, by the same rules."""
+    on, ours, refused = _standing(present, events, login)
     key = name.casefold()
-    of_it = [event for event in events if event.label.casefold() == key]
-    if key in {label.casefold() for label in present}:
-        ours = bool(of_it) and of_it[-1].added and of_it[-1].actor == login
-        return LabelPlan(remove=(name,) if ours and not pending else ())
-    refused = any(not event.added and event.actor != login for event in of_it)
-    return LabelPlan(add=(name,) if pending and not refused else ())
+    if key in on:
+        return LabelPlan(remove=(name,) if key in ours and not pending else ())
+    return LabelPlan(add=(name,) if pending and key not in refused else ())
+
+
+def _standing(
+    present: Iterable[str], events: Iterable[LabelEvent], login: str
+) -> tuple[set[str], set[str], set[str]]:
+    """Labels that are on the issue, those of them that the bot set last, and those that people removed."""
+    on = _keys(present)
+    last: dict[str, LabelEvent] = {}
+    refused: set[str] = set()
+    for event in events:
+        key = event.label.casefold()
+        last[key] = event
+        if not event.added and event.actor != login:
+            refused.add(key)
+    ours = {key for key in on if key in last and last[key].added and last[key].actor == login}
+    return on, ours, refused
+
+
+def _keys(names: Iterable[str]) -> set[str]:
+    return {name.casefold() for name in names}
+
+
+def _mapped(config: RepoConfig) -> set[str]:
+    """The labels that axes set."""
+    return {name for mapping in config.labels.values() for name in mapping.values()}
+
+
+def _request_label(config: RepoConfig) -> str | None:
+    """The label of a pending request; None for one that an axis sets."""
+    return config.request_label if config.request_label not in _mapped(config) else None
 
 
 def remove_request_label(
     github: GitHub, ports: Ports, ref: IssueRef, issue: Issue, config: RepoConfig
 ) -> tuple[str, ...]:
     """Take the label of a pending request off where the bot set it; returns what was removed."""
-    name = config.request_label
-    mapped = {name for mapping in config.labels.values() for name in mapping.values()}
-    if name is None or name in mapped or name.casefold() not in {label.casefold() for label in issue.labels}:
+    name = _request_label(config)
+    if name is None or name.casefold() not in _keys(issue.labels):
         return ()
     plan = plan_request_label(name, False, issue.labels, github.label_events(ref), github.login)
     removed = pass_labels(plan.remove, {name}, issue.labels)
@@ -108,9 +127,8 @@ def write_labels(
 
     `pending`: the comment asks for something that has not come.
     """
-    mapped = {name for mapping in config.labels.values() for name in mapping.values()}
-    asking = config.request_label if config.request_label not in mapped else None
-    if asking and not pending and asking.casefold() not in {label.casefold() for label in issue.labels}:
+    mapped, asking = _mapped(config), _request_label(config)
+    if asking and not pending and asking.casefold() not in _keys(issue.labels):
         asking = None
     if not mapped and asking is None:
         return LabelPlan()
@@ -123,7 +141,8 @@ def write_labels(
     if not plan.add and not plan.remove:
         return plan
     existing = github.repo_labels(ref.repo)
-    missing = [n for n in plan.add if n.casefold() not in {e.casefold() for e in existing}]
+    known = _keys(existing)
+    missing = [n for n in plan.add if n.casefold() not in known]
     if config.create_labels and missing:
         spend(ports, ref.installation_id, len(missing))
         for name in missing:

@@ -137,13 +137,14 @@ class GitHubPast:
             issues = [past_issue(node, self._repo.full_name) for node in nodes]
             if self._since is not None:
                 issues = [i for i in issues if i.post.opened is not None and i.post.opened >= self._since]
-            left = self._most - progress.read if self._most and progress.source == _FILL else len(issues)
-            over = len(issues) < len(nodes) and progress.source == _FILL
-            issues = issues[:left]
             info = found.get("pageInfo") or {}
-            last = not info.get("hasNextPage") or over or (bool(self._most) and left <= len(issues))
-            if progress.source == _UPDATE and info.get("hasNextPage"):
-                last = False
+            last = not info.get("hasNextPage")
+            if progress.source == _FILL:
+                last = last or len(issues) < len(nodes)
+                if self._most:
+                    left = self._most - progress.read
+                    last = last or len(issues) >= left
+                    issues = issues[:left]
             total = int(found.get("totalCount") or 0)
             progress = replace(
                 progress,

@@ -8,9 +8,9 @@ from typing import Any
 
 import re2
 
+from bot.github.ports import MAINTAINERS
 from bot.history.records import Outcome
 
-_MAINTAINERS = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})
 _PERSON = frozenset({"User", "Mannequin", "EnterpriseUserAccount"})
 _BOT_NAME = re2.compile(r"(?i)(?:bot|\[bot\])$")
 """Some projects run their bots as ordinary users ("pytorchmergebot")."""
@@ -87,7 +87,7 @@ def _duplicates(node: Mapping[str, Any], events: Sequence[Mapping[str, Any]], fu
     """Numbers of this repository that people marked as the same, the newest mark first."""
     marked: dict[str, None] = {}
     for comment in (node.get("comments") or {}).get("nodes") or []:
-        said = comment and comment.get("authorAssociation") in _MAINTAINERS
+        said = comment and comment.get("authorAssociation") in MAINTAINERS
         if (
             said
             and people_of(comment.get("author"))[1]
@@ -112,7 +112,7 @@ def _others(node: Mapping[str, Any]) -> int:
     author = str((node.get("author") or {}).get("login", ""))
     people = set()
     for comment in (node.get("comments") or {}).get("nodes") or []:
-        if comment and comment.get("authorAssociation") not in _MAINTAINERS:
+        if comment and comment.get("authorAssociation") not in MAINTAINERS:
             login, person = people_of(comment.get("author"))
             people |= {login} if person and login != author else set()
     return len(people)

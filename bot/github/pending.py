@@ -49,15 +49,16 @@ def has_arrived(requests: Iterable[Request], text: str) -> bool:
 def note_requests(
     ports: Ports,
     ref: IssueRef,
+    earlier: Iterable[Request],
     asked: Sequence[MissingItem],
     report: Report,
 ) -> bool:
-    """Keep what the comment asks for now (`asked`) and how earlier requests ended; True while any is open.
+    """Keep what the comment asks for now (`asked`) and how `earlier` requests ended; True while any is open.
 
     Doing it twice is the same as once.
     """
     now, input_hash, text = ports.clock.now(), report.content_hash, f"{report.title}\n{report.body}"
-    known = {request.item: request for request in ports.store.requests(ref)}
+    known = {request.item: request for request in earlier}
     shown = {item.id: item.ask for item in asked}
     for item, ask in shown.items():
         before = known.get(item)

@@ -35,6 +35,10 @@ from bot.ports import Clock, Core
 
 Reaction = Literal["+1", "-1", "eyes", "confused", "rocket"]
 Permission = Literal["admin", "write", "read", "none"]
+MAY_WRITE: frozenset[Permission] = frozenset({"admin", "write"})
+"""What makes a maintainer."""
+MAINTAINERS = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})
+"""The associations of a comment's author that make them one of the project's."""
 OutcomeKind = Literal["written", "unchanged", "shadow", "silent", "ignored", "command", "noted"]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
@@ -26,6 +26,11 @@ class IssueRef:
     installation_id: int
     repo: RepoRef
     number: int
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """Its identity."""
+        return self.repo.id, self.number
 
     @property
     def name(self) -> str:
@@ -52,6 +57,10 @@ class TriageRecord:
     """Rules of the gate that its comment broke, which is why there is none."""
 
 
+_BY_MAINTAINERS = frozenset({"dismissed", "deleted"})
+"""States of the comment that only a maintainer can have brought about, and only one can undo."""
+
+
 @dataclass(frozen=True, slots=True)
 class CommentNote:
     """What is known of the bot's comment on an issue.
@@ -67,6 +76,18 @@ class CommentNote:
     explained: bool = False
     written: bool = False
     """A maintainer had the answer posted that the LLM drafted."""
+
+    def folded(self, by_maintainer: bool) -> CommentNote:
+        """After somebody dismissed the comment."""
+        if by_maintainer:
+            return replace(self, state="dismissed")
+        return replace(self, state="dismissed_by_author") if self.state == "live" else self
+
+    def called_back(self, explain: bool, by_maintainer: bool) -> CommentNote | None:
+        """After somebody asked for the comment again; None when only a maintainer may undo what one did."""
+        if self.state in _BY_MAINTAINERS and not by_maintainer:
+            return None
+        return replace(self, state="live", explained=self.explained or explain)
 
 
 @dataclass(frozen=True, slots=True)

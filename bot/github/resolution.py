@@ -77,5 +77,6 @@ def says_what_it_was(text: str) -> bool:
 
 
 def _closes(comment: Comment, issue: Issue, closing: Closing) -> bool:
-    near = comment.created_at is not None and issue.closed_at is not None
-    return near and comment.author == closing.by and abs(comment.created_at - issue.closed_at) <= AT_ONCE  # type: ignore[operator]
+    if comment.created_at is None or issue.closed_at is None:
+        return False
+    return comment.author == closing.by and abs(comment.created_at - issue.closed_at) <= AT_ONCE

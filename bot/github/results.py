@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from bot.github.errors import Gone
-from bot.github.ports import Comment, GitHub, Issue, Ports
+from bot.github.ports import MAY_WRITE, Comment, GitHub, Issue, Ports
 from bot.github.records import IssueRef, PastedResult
 from knowledge.diagnostics.result import MOST_BLOCKS, join_blocks, split_blocks
 from knowledge.readback import taken_out, without_results
@@ -68,7 +68,7 @@ def pasted_results(
         if result.comment_id in seen or _exists(github, ports, ref, result):
             kept[result.comment_id] = replace(result, text=text)
     _, in_body = taken_out(Report("", "", issue.body))
-    outside = in_body is not None and github.permission(ref.repo, issue.author) not in {"admin", "write"}
+    outside = in_body is not None and github.permission(ref.repo, issue.author) not in MAY_WRITE
     oldest_first = tuple(kept[one.comment_id] for one in reversed(stored) if one.comment_id in kept)
     return Pasted(oldest_first, issue.author if outside else None)
 

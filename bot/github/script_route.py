@@ -59,8 +59,7 @@ class ScriptLinks:
 
     def token(self, repo_id: int, number: int) -> str:
         """What stands for an issue in an address."""
-        token = self._signer().dumps([repo_id, number])
-        return token if isinstance(token, str) else token.decode()
+        return self._signer().dumps([repo_id, number])
 
     def issue(self, token: str) -> tuple[int, int] | None:
         """The repository's id and the issue's number; None for a token that is not ours."""

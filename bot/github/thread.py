@@ -15,7 +15,7 @@ import re2
 
 from bot.github.commands import is_command
 from bot.github.gists import gist_ids, with_gists
-from bot.github.ports import Comment
+from bot.github.ports import MAINTAINERS, Comment
 from bot.reports.additions import FENCE_LINE, adds_evidence, both_ends, unquoted
 from knowledge.diagnostics.result import FENCE
 
@@ -33,7 +33,6 @@ LEAST_CHARS = 500
 """A comment of which less would be left by that limit is left out whole."""
 _DELETED = "ghost"
 """GitHub's name for every deleted account: the same name is not the same person."""
-_MAINTAINERS = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})
 _HEADINGS: dict[Role, str] = {
     "author": "### Added by the author",
     "maintainer": "### Added by a maintainer",
@@ -65,7 +64,7 @@ def role_of(comment: Comment, author: str) -> Role:
     """Whose words a comment's are, as to this issue."""
     if comment.author == author and author != _DELETED:
         return "author"
-    return "maintainer" if comment.association in _MAINTAINERS else "another reporter"
+    return "maintainer" if comment.association in MAINTAINERS else "another reporter"
 
 
 def said_below(comments: Sequence[Comment], author: str) -> list[Said]:

@@ -72,7 +72,7 @@ def _act(github: GitHub, ports: Ports, ref: IssueRef, case: Case, force: bool) -
         posted = None if held else post(github, ports, ref, case.own, body)
     # A comment that a person rewrote asks for what is still lacking, as far as anybody knows.
     asking = asked(view) if posted is not None else lacks if held == "edited_by_person" else []
-    pending = note_requests(ports, ref, asking, case.report)
+    pending = note_requests(ports, ref, requests, asking, case.report)
     labels, refused = LabelPlan(), tuple[str, ...]()
     if case.mode in {"label", "both"}:
         labels, refused = _labels(github, ports, ref, case, pending)

@@ -62,8 +62,7 @@ class States:
 
     def make(self, session: Session) -> str:
         """A state for this session."""
-        token = self._signer().dumps({"e": int(time.time()) + STATE_SECONDS, "s": _short(session)})
-        return token if isinstance(token, str) else token.decode()
+        return self._signer().dumps({"e": int(time.time()) + STATE_SECONDS, "s": _short(session)})
 
     def fits(self, session: Session, state: str) -> bool:
         """Whether the state was made for this session within the hour."""

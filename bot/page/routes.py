@@ -97,6 +97,13 @@ def page_router(service: Service, sign_in: SignIn, taxonomy: Taxonomy) -> APIRou
             return _page(unsigned("This form is not from this page, or your sign-in has expired."), 403)
         return session, form
 
+    def triage_shown(session: Session, number: int) -> TriageRecord | None:
+        """The triage, where there is one and this session may see it."""
+        record = review.triage(number) if number else None
+        if record is None or session.installation not in (None, record.issue.installation_id):
+            return None
+        return record
+
     @router.get("/sign-in")
     async def enter(token: str = "") -> Response:
         session = sign_in.enter(token)
@@ -147,15 +154,15 @@ def page_router(service: Service, sign_in: SignIn, taxonomy: Taxonomy) -> APIRou
         if isinstance(read, Response):
             return read
         session, form = read
-        triage = triage_number(form)
+        number = triage_number(form)
 
         def save() -> bool:
-            record = review.triage(triage) if triage else None
-            if record is None or session.installation not in (None, record.issue.installation_id):
+            record = triage_shown(session, number)
+            if record is None:
                 return False
             earlier = store.corrections(record.issue)
             axis, label = form.get("axis", ""), form.get("label", "")
-            correction = correction_of(triage, record, earlier, axis, label, taxonomy)
+            correction = correction_of(number, record, earlier, axis, label, taxonomy)
             if correction is None:
                 return False
             store.save_correction(correction)
@@ -163,23 +170,23 @@ def page_router(service: Service, sign_in: SignIn, taxonomy: Taxonomy) -> APIRou
 
         if not await asyncio.to_thread(save):
             return _page(unsigned("No such triage or label."), 404)
-        return _back(form, triage)
+        return _back(form, number)
 
     @router.post("/drafts")
     async def decide(request: Request) -> Response:
-        form = await posted_form(request)
-        if isinstance(form, Response):
-            return form
-        session, fields = form
-        number = triage_number(fields)
-        sentences = tuple(line.strip() for line in fields.get("text", "").splitlines() if line.strip())
+        read = await posted_form(request)
+        if isinstance(read, Response):
+            return read
+        session, form = read
+        number = triage_number(form)
+        sentences = tuple(line.strip() for line in form.get("text", "").splitlines() if line.strip())
 
         def save() -> DraftDecision | str | None:
-            record = review.triage(number) if number else None
-            if record is None or session.installation not in (None, record.issue.installation_id):
+            record = triage_shown(session, number)
+            if record is None:
                 return None
             draft = record.triage.answer
-            word = fields.get("decision", "")
+            word = form.get("decision", "")
             if draft is None or not draft.verified or word not in ("post", "reject"):
                 return None
             posts = word == "post"
@@ -208,7 +215,7 @@ def page_router(service: Service, sign_in: SignIn, taxonomy: Taxonomy) -> APIRou
         new = new_delivery(delivery.id, delivery.event, delivery.payload, keep_text=False)
         if new is not None:
             await service.accept(new)
-        return _back(fields, number)
+        return _back(form, number)
 
     @router.get("/page.css")
     async def style() -> Response:

@@ -38,8 +38,7 @@ class SignIn:
     def link(self, public_url: str, seconds: float, installation: int | None = None) -> str:
         """A link that signs in for so long."""
         token = self._signer("link").dumps({"e": int(time.time() + seconds), "i": installation})
-        text = token if isinstance(token, str) else token.decode()
-        return f"{public_url.rstrip('/')}/sign-in?{urlencode({'token': text})}"
+        return f"{public_url.rstrip('/')}/sign-in?{urlencode({'token': token})}"
 
     def enter(self, token: str) -> Session | None:
         """The session that a link opens; None when forged or expired."""
@@ -47,8 +46,7 @@ class SignIn:
 
     def cookie(self, session: Session) -> str:
         """The cookie's value."""
-        value = self._signer("cookie").dumps({"e": session.expires, "i": session.installation})
-        return value if isinstance(value, str) else value.decode()
+        return self._signer("cookie").dumps({"e": session.expires, "i": session.installation})
 
     def session(self, cookie: str | None) -> Session | None:
         """The session of a cookie; None when there is none, or forged or expired."""

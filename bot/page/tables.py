@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 
-from bot.db.table import Row, Table
+from bot.db.table import Table
 from bot.github.records import Request, Resolution, TriageRecord
 from bot.github.store.outcomes import OutcomeTables
-from bot.github.store.triages import triage_of
+from bot.github.store.triages import issue_of, triage_of
 
 PAGE = 25
 
@@ -118,8 +118,22 @@ class ReviewTables(Table):
                 "skip": (filters.page - 1) * PAGE,
             },
         )
-        store = OutcomeTables(self._pool)
-        return [_reviewed(row, store) for row in rows[:PAGE]], len(rows) > PAGE
+        issues = [issue_of(row) for row in rows[:PAGE]]
+        outcomes = OutcomeTables(self._pool)
+        requests, resolutions = outcomes.requests_of(issues), outcomes.resolutions_of(issues)
+        shown = [
+            Reviewed(
+                row["id"],
+                triage_of(row),
+                row["corrected"],
+                row["dismissed"],
+                row["draft"],
+                tuple(requests.get(issue.key, ())),
+                resolutions.get(issue.key),
+            )
+            for row, issue in zip(rows, issues, strict=False)
+        ]
+        return shown, len(rows) > PAGE
 
     def triage(self, triage_id: int) -> TriageRecord | None:
         """One triage by its id."""
@@ -143,9 +157,3 @@ class ReviewTables(Table):
             {"installation": installation},
         )
         return {name: sorted(filter(None, values or [])) for name, values in rows[0].items()}
-
-
-def _reviewed(row: Row, store: OutcomeTables) -> Reviewed:
-    record = triage_of(row)
-    requests, resolution = tuple(store.requests(record.issue)), store.resolution(record.issue)
-    return Reviewed(row["id"], record, row["corrected"], row["dismissed"], row["draft"], requests, resolution)

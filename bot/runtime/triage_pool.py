@@ -85,15 +85,11 @@ class TriagePool:
     def triage(self, report: Report) -> Triage:
         """The triage of one report; waits for a free process. Raises `CoreFailed`."""
         with self._one() as child:
-            if self._closed:
-                raise CoreDown("the triage processes have been ended")
             return child.triage(report)
 
     def records(self, posts: Sequence[Post], triaged: bool = False) -> Recorded:
         """The records of posts for a repository's history; waits for a free process. Raises `CoreFailed`."""
         with self._one() as child:
-            if self._closed:
-                raise CoreDown("the triage processes have been ended")
             return child.records(posts, triaged)
 
     def state(self) -> CoreState:
@@ -111,6 +107,8 @@ class TriagePool:
     def _one(self) -> Iterator[_Child]:
         child = self._free.get()
         try:
+            if self._closed:
+                raise CoreDown("the triage processes have been ended")
             yield child
         finally:
             self._free.put(child)

@@ -222,10 +222,11 @@ def api_surface(service: Service) -> tuple[FastAPI, Callable[[], None]] | None:
 
 def surfaces(service: Service) -> list[APIRouter]:
     """The routers that the settings ask for."""
+    sign_in = SignIn.of(service.settings)
     routers = [
-        page_router(service, SignIn.of(service.settings), load_taxonomy()),
+        page_router(service, sign_in, load_taxonomy()),
         script_router(service, ScriptLinks.of(service.settings)),
-        create_app_router(service.settings, SignIn.of(service.settings)),
+        create_app_router(service.settings, sign_in),
     ]
     if service.settings.slack_signing_secret is not None:
         core = NamedCore(NoCore(), load_taxonomy())

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from bot.db.connect import clean_text
-from bot.db.table import Table
+from bot.db.table import Row, Table
 from bot.github.records import IssueRef, Request, Resolution
 from bot.github.store.triages import issue_values
+
+_OF_ISSUES = "(repo_id, number) IN (SELECT * FROM unnest(%(repos)s::bigint[], %(numbers)s::integer[]))"
 
 
 class OutcomeTables(Table):
@@ -29,14 +33,17 @@ class OutcomeTables(Table):
 
     def requests(self, issue: IssueRef) -> list[Request]:
         """See the protocol."""
-        rows = self._rows(
-            "SELECT * FROM requests WHERE repo_id = %s AND number = %s ORDER BY asked_at, item",
-            (issue.repo.id, issue.number),
-        )
-        return [
-            Request(r["item"], r["ask"], r["input_hash"], r["asked_at"], r["state"], r["ended_at"])
-            for r in rows
-        ]
+        return self.requests_of([issue]).get(issue.key, [])
+
+    def requests_of(self, issues: Sequence[IssueRef]) -> dict[tuple[int, int], list[Request]]:
+        """By `IssueRef.key` what was asked for in the issues, oldest first; those without are left out."""
+        found: dict[tuple[int, int], list[Request]] = {}
+        for r in self._rows(
+            f"SELECT * FROM requests WHERE {_OF_ISSUES} ORDER BY asked_at, item", _values(issues)
+        ):
+            request = Request(r["item"], r["ask"], r["input_hash"], r["asked_at"], r["state"], r["ended_at"])
+            found.setdefault((r["repo_id"], r["number"]), []).append(request)
+        return found
 
     def save_resolution(self, issue: IssueRef, resolution: Resolution) -> None:
         """See the protocol."""
@@ -58,12 +65,16 @@ class OutcomeTables(Table):
 
     def resolution(self, issue: IssueRef) -> Resolution | None:
         """See the protocol."""
-        row = self._row(
-            "SELECT closed_at, reason, by_login AS by, commit, pull_request, said, said_by, role FROM resolutions"
-            " WHERE repo_id = %s AND number = %s",
-            (issue.repo.id, issue.number),
+        return self.resolutions_of([issue]).get(issue.key)
+
+    def resolutions_of(self, issues: Sequence[IssueRef]) -> dict[tuple[int, int], Resolution]:
+        """By `IssueRef.key` what resolved the issues; those without are left out."""
+        rows = self._rows(
+            "SELECT repo_id, number, closed_at, reason, by_login AS by, commit, pull_request, said, said_by, role"
+            f" FROM resolutions WHERE {_OF_ISSUES}",
+            _values(issues),
         )
-        return Resolution(**row) if row else None
+        return {(row.pop("repo_id"), row.pop("number")): Resolution(**row) for row in rows}
 
     def forget(self, days: int) -> int:
         """Delete what is older than that and holds words of a report; how many rows.
@@ -84,3 +95,7 @@ class OutcomeTables(Table):
     def forget_resolution(self, issue: IssueRef) -> None:
         """See the protocol."""
         self._run("DELETE FROM resolutions WHERE repo_id = %s AND number = %s", (issue.repo.id, issue.number))
+
+
+def _values(issues: Sequence[IssueRef]) -> Row:
+    return {"repos": [issue.repo.id for issue in issues], "numbers": [issue.number for issue in issues]}
