@@ -57,10 +57,11 @@ def estimate(metric: Metric, s: Scored, weights: Array) -> Estimate:
     return Estimate(value, float(low), float(high), len(s))
 
 
-def share_of(hits: Sequence[bool], group: npt.NDArray[np.int64]) -> Estimate:
-    """A share and its percentile interval, groups (numbered from 0) drawn as a whole; a dash where there is nothing."""
+def share_of(hits: Sequence[bool], groups: Sequence[int]) -> Estimate:
+    """A share and its percentile interval, groups drawn as a whole, in their order; a dash where there is nothing."""
     if not hits:
         return Estimate(None)
     values = np.array(hits, float)
-    low, high = np.percentile(share(values, np.ones(len(values)), group_weights(group)), [2.5, 97.5])
+    numbered = np.unique(groups, return_inverse=True)[1].astype(np.int64)
+    low, high = np.percentile(share(values, np.ones(len(values)), group_weights(numbered)), [2.5, 97.5])
     return Estimate(float(values.mean()), float(low), float(high), len(values))

@@ -92,8 +92,8 @@ def _plain_words(post: Post) -> Counter[str]:
 
 def recall(ranked: Sequence[Ranked], k: int) -> Estimate:
     """Share of queries with a right one among the first `k`; 95 % bootstrap interval, groups drawn as a whole."""
-    groups = np.unique([one.group for one in ranked], return_inverse=True)[1].astype(np.int64)
-    return share_of([one.place is not None and one.place <= k for one in ranked], groups)
+    hits = [one.place is not None and one.place <= k for one in ranked]
+    return share_of(hits, [one.group for one in ranked])
 
 
 def table(tracker: Tracker, systems: Mapping[str, Sequence[Ranked]]) -> str:

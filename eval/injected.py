@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from eval.bootstrap import Estimate, share_of
@@ -158,7 +157,7 @@ def figure(rows: Iterable[Row], name: str) -> Estimate:
 
 def _share(faults: Sequence[str], hits: Sequence[bool]) -> Estimate:
     place = {fault: index for index, fault in enumerate(dict.fromkeys(faults))}
-    return share_of(hits, np.array([place[fault] for fault in faults], np.int64))
+    return share_of(hits, [place[fault] for fault in faults])
 
 
 def table(rows: Sequence[Row]) -> str:

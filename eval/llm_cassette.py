@@ -52,22 +52,24 @@ class Cassette:
     question about the same report is used too, without what is no longer shown; `earlier` counts those.
     """
 
-    def __init__(self, file: Path, head: Head, *, record: bool) -> None:
-        """Read what `file` holds. DataError when it is damaged, or another model's than `head`."""
-        self.head = head
+    def __init__(self, file: Path, recorded: Head | None = None) -> None:
+        """Read what `file` holds, to replay it; to add to it where `recorded` says whose answers come.
+
+        DataError when it is damaged, or another model's than `recorded`.
+        """
         self.earlier = 0
         self._file = file
-        self._record = record
+        self._record = recorded is not None
         self._lock = threading.Lock()
         self._exact: dict[str, dict[str, Any]] = {}
         self._about: dict[tuple[Duty, str], dict[str, Any]] = {}
-        found = _read(file) if file.exists() else (head, [])
-        if found[0] != head:
+        self.head, entries = (recorded, []) if recorded and not file.exists() else _read(file)
+        if recorded and self.head != recorded:
             raise DataError(
-                f"{file} holds answers of {found[0].model} ({', '.join(found[0].duties)}).",
+                f"{file} holds answers of {self.head.model} ({', '.join(self.head.duties)}).",
                 "Record into another file.",
             )
-        for entry in found[1]:
+        for entry in entries:
             self._keep(entry)
 
     @property
@@ -125,9 +127,9 @@ def shown_alone(answer: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[st
 
 def replaying(file: Path) -> LlmAccess:
     """Access to a cassette alone: no server, no costs, weights as shipped. DataError when it cannot be read."""
-    head, _ = _read(file)
-    config = LlmConfig("http://cassette.invalid/v1", head.model, duties=head.duties)
-    return LlmAccess(config, MemoryLedger(), Cassette(file, head, record=False), None, _silent)
+    cassette = Cassette(file)
+    config = LlmConfig("http://cassette.invalid/v1", cassette.head.model, duties=cassette.head.duties)
+    return LlmAccess(config, MemoryLedger(), cassette, None, _silent)
 
 
 def recording(file: Path, access: LlmAccess) -> LlmAccess:
@@ -135,7 +137,7 @@ def recording(file: Path, access: LlmAccess) -> LlmAccess:
     head = Head(model=access.config.model, duties=access.config.duties)
     if file.suffix == ".gz":
         raise DataError(f"{file}: answers cannot be added to a packed file.", "Name a .jsonl file.")
-    cassette = Cassette(file, head, record=True)
+    cassette = Cassette(file, head)
     return LlmAccess(access.config, access.ledger, cassette, access.measured, access.client)
 
 

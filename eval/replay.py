@@ -107,5 +107,4 @@ def own_threshold(replayed: Sequence[Replayed]) -> float | None:
 
 
 def _share(hits: Sequence[tuple[bool, int]]) -> Estimate:
-    groups = np.unique([group for _, group in hits], return_inverse=True)[1].astype(np.int64)
-    return share_of([hit for hit, _ in hits], groups)
+    return share_of([hit for hit, _ in hits], [group for _, group in hits])

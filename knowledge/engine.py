@@ -75,6 +75,8 @@ class JudgedReport:
     """Of the two views (knowledge/judging/features.py): float32 (2 x dims)."""
     scope: Scope
     """Whether it can be judged at all; `conclude` claims nothing but the type where it cannot."""
+    ruling: Ruling | None
+    """What its own lines settled in the judgement."""
 
     @property
     def symptoms(self) -> dict[str, float]:
@@ -153,7 +155,7 @@ def examine(report: Report, knowledge: Knowledge) -> Examined:
     found = judge_report(report, knowledge)
     matcher = knowledge.matcher
     told = matcher.matches(found.reading, found.vectors, found.symptoms) if matcher else ()
-    told = _with_decided(told, found.reading)
+    told = _with_decided(told, found)
     matches = tuple(replace(m, sure=m.sure and not _is_echo(m, found.reading)) for m in told)
     judged = found.judgement
     scope = found.scope
@@ -162,15 +164,15 @@ def examine(report: Report, knowledge: Knowledge) -> Examined:
         judged = settle(judged, _ruling(sure), knowledge.taxonomy)
     if sure is not None:
         scope = "ours"  # a telltale line says more of the field than the words around it
-    return Examined(found.reading, judged, found.neighbours, found.vectors, scope, matches)
+    return Examined(found.reading, judged, found.neighbours, found.vectors, scope, found.ruling, matches)
 
 
-def _with_decided(matches: Sequence[Match], reading: Reading) -> list[Match]:
+def _with_decided(matches: Sequence[Match], found: JudgedReport) -> list[Match]:
     """The matches; the likeliest that tells by the very line that settles the cause is sure, whatever is around it."""
-    ruling = ruling_of(reading)
+    ruling = found.ruling
     if ruling is None or not ruling.claimed:
         return list(matches)
-    deciding = {number for number, hit in reading.hits if hit.signature.id == ruling.by}
+    deciding = {number for number, hit in found.reading.hits if hit.signature.id == ruling.by}
     told = [m for m in matches if deciding & set(m.lines) and ruling.cause in m.failure.cause]
     best = max(told, key=lambda m: m.p, default=None)
     raised = [replace(m, p=max(m.p, CERTAIN), sure=True) if m is best else m for m in matches]
@@ -214,12 +216,13 @@ def judge_report(report: Report, knowledge: Knowledge) -> JudgedReport:
         )
         for case, score in cases
     )
-    judged = settle(knowledge.judge.judge(features, votes), ruling_of(reading), knowledge.taxonomy)
+    ruling = ruling_of(reading)
+    judged = settle(knowledge.judge.judge(features, votes), ruling, knowledge.taxonomy)
     unheard = heard is not reading and not tells_distributed(heard)
     if unheard or (judged["distributed"].answer == ["single_device"] and _of_several(reading)):
         judged["distributed"] = replace(judged["distributed"], threshold=NEVER)
     scope = knowledge.gate.scope(reading, heard, features) if knowledge.gate else "ours"
-    return JudgedReport(reading, judged, neighbours, features.vectors, scope)
+    return JudgedReport(reading, judged, neighbours, features.vectors, scope, ruling)
 
 
 def _of_several(reading: Reading) -> bool:

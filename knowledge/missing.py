@@ -118,7 +118,7 @@ def holds(item: str, text: str) -> bool:
     """Whether a text has what an item asks for, as far as words tell, whatever its symptom is now."""
     if item == "versions":
         return any(said.search(text) for said in _SAID.values())
-    return _HELD[item].search(text) is not None if item in _HELD else False
+    return item in _HELD and bool(_HELD[item].search(text))
 
 
 def _symptom(axis: Axis) -> str:

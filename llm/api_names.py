@@ -43,9 +43,13 @@ def frameworks() -> dict[str, Framework]:
             some: set[str] = getattr(found[place.partition(".")[0]], kind)
             some.update(name for name in names.split() if not unsafe(name))
     for one in found.values():
-        # Of the parsed arguments an option is an attribute.
-        one.arguments |= {option.lstrip("-").replace("-", "_") for option in one.options}
+        one.arguments |= set(map(attribute, one.options))
     return dict(found)
+
+
+def attribute(option: str) -> str:
+    """What an option is called as an attribute of the parsed arguments."""
+    return option.lstrip("-").replace("-", "_")
 
 
 @cache

@@ -11,13 +11,13 @@ from __future__ import annotations
 import ast
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import re2
 
-from llm.api_names import FILE, MARK
+from llm.api_names import FILE, MARK, attribute
 from llm.snippets import unsafe
 
 SOURCES: dict[str, dict[str, tuple[str, ...]]] = {
@@ -128,9 +128,13 @@ _LEFT_OUT = re2.compile(
     r"(?i)weights_only|pickle|trust|secret|ssh|download|upload|[A-Z]_PLUGIN$|CONF_FILE|REMOTE_PGO|password|credential|safe_globals|hub_|_hub$|token$|^eval$|^exec$|run_as_root|auth"
 )
 """What could make a machine easier to get at, or sends data away, is known only where it was shown."""
-_VARIABLE = re2.compile(
-    r"[\"'`\s|*]((?:TORCH|TORCHELASTIC|TORCHINDUCTOR|TORCHDYNAMO|PYTORCH|NCCL|GLOO|FSDP|ACCELERATE|DEEPSPEED|DS|HOROVOD|MXNET|RAY|TF|PL|MEGATRON)(?:_[A-Z0-9]+)+)[\"'`\s|*]"
+_PREFIXES = (
+    *("TORCH_", "TORCHELASTIC_", "TORCHINDUCTOR_", "TORCHDYNAMO_", "PYTORCH_", "NCCL_", "GLOO_", "FSDP_"),
+    *("ACCELERATE_", "DEEPSPEED_", "DS_", "HOROVOD_", "RAY_", "TF_", "PL_"),
 )
+_WITH_MXNET = (*_PREFIXES, "MXNET_")
+"""MXNet documents its variables in Markdown; what else its sources quote is none."""
+_VARIABLE = re2.compile(rf"[\"'`\s|*]((?:{'|'.join(_WITH_MXNET)})[A-Z0-9]+(?:_[A-Z0-9]+)*)[\"'`\s|*]")
 _QUOTED = re2.compile(r"[\"']([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)[\"']")
 _NCCL_PARAM = re2.compile(r"NCCL_PARAM\(\w+, *\"([A-Z0-9_]+)\"")
 _NCCL_CALL = re2.compile(r"\b(nccl[A-Z][A-Za-z]+)\(")
@@ -200,28 +204,10 @@ _BESIDE = re2.compile(
 _KERNELS = re2.compile(
     "^(?:fbgemm|miopen|cudnn|mkldnn|quantize|sym_|native_|special_|sparse_|bitwise_|logical_|q_|cublas|fake_q|rowwise)|_copy$|_backward$|_setup_context$|_inplace$|[a-z]_$"
 )
-_PREFIXES = tuple(
-    f"{p}_"
-    for p in [
-        "TORCH",
-        "TORCHELASTIC",
-        "TORCHINDUCTOR",
-        "TORCHDYNAMO",
-        "PYTORCH",
-        "NCCL",
-        "GLOO",
-        "FSDP",
-        "ACCELERATE",
-        "DEEPSPEED",
-        "DS",
-        "HOROVOD",
-        "RAY",
-        "TF",
-        "PL",
-    ]
-)
 _KEY = re2.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _OPTION = re2.compile(r"--[A-Za-z][A-Za-z0-9_-]+")
+
+Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(slots=True)
@@ -244,7 +230,7 @@ def public(name: str) -> bool:
 def files(release: Path, globs: tuple[str, ...]) -> Iterator[Path]:
     """The files of an unpacked release that one heading takes, without tests and private modules."""
     roots = [path for path in release.iterdir() if path.is_dir()] if release.is_dir() else []
-    for root in roots if (release / "src").is_dir() is False else [release]:
+    for root in [release] if (release / "src").is_dir() else roots:
         for glob in globs:
             for path in sorted(root.glob(glob)):
                 private = "*" in glob and path.stem.startswith("_") and not path.stem.startswith("__")
@@ -260,7 +246,7 @@ def read(path: Path, package: str, found: Found) -> None:
             found.variables |= {f"NCCL_{m}" for m in _NCCL_PARAM.findall(text)}
             found.names |= set(_NCCL_CALL.findall(text)) if path.name == "nccl.h.in" else set()
         variables = _QUOTED.findall(text) if path.suffix != ".md" else _VARIABLE.findall(text)
-        found.variables |= {v for v in variables if v.startswith((*_PREFIXES, "MXNET_"))}
+        found.variables |= {v for v in variables if v.startswith(_WITH_MXNET)}
         return
     try:
         tree = ast.parse(text)
@@ -280,18 +266,10 @@ def read(path: Path, package: str, found: Found) -> None:
         if isinstance(node, ast.Assign | ast.AnnAssign) and "config" in stem:
             found.arguments |= {t.id for t in _targets(node) if public(t.id) and not t.id.isupper()}
         if isinstance(node, ast.Assign) and stem in ("constants", "config") and package == "deepspeed":
-            value = node.value
-            if (
-                isinstance(value, ast.Constant)
-                and isinstance(value.value, str)
-                and _KEY.fullmatch(value.value)
-            ):
-                found.names.add(value.value)
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            found.names |= {key for key in _strings([node.value]) if _KEY.fullmatch(key)}
+        if isinstance(node, Definition) and (not listed or node.name in listed):
             # The stubs of torch put its methods into classes with private names.
             if not public(node.name) and path.suffix != ".pyi":
-                continue
-            if listed and node.name not in listed:
                 continue
             if path.name == "__init__.pyi" and node.name != "TensorBase":
                 continue
@@ -304,7 +282,7 @@ def read(path: Path, package: str, found: Found) -> None:
                 found.arguments = before
 
 
-def definition(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef, found: Found) -> None:
+def definition(node: Definition, found: Found) -> None:
     """Adds a function with its arguments, or a class with its methods and fields."""
     if public(node.name):
         found.names.add(node.name)
@@ -315,13 +293,8 @@ def definition(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef, foun
             ):
                 definition(inner, found)
             elif isinstance(inner, ast.Assign | ast.AnnAssign):
-                found.arguments |= {
-                    k.value.value
-                    for k in getattr(inner.value, "keywords", [])
-                    if k.arg == "alias"
-                    and isinstance(k.value, ast.Constant)
-                    and isinstance(k.value.value, str)
-                }
+                keywords = getattr(inner.value, "keywords", [])
+                found.arguments |= set(_strings(k.value for k in keywords if k.arg == "alias"))
                 for target in _targets(inner):
                     if public(target.id):
                         (found.names if target.id.isupper() else found.arguments).add(target.id)
@@ -339,14 +312,13 @@ def exported(tree: ast.Module, found: Found) -> None:
     for node in tree.body:
         if not isinstance(node, ast.ClassDef | ast.FunctionDef):
             continue
-        places = [
-            c.value
+        taken = [
+            place
             for d in node.decorator_list
-            if isinstance(d, ast.Call) and (ast.unparse(d.func).rpartition(".")[2] in _EXPORTERS)
-            for c in ast.walk(d)
-            if isinstance(c, ast.Constant) and isinstance(c.value, str)
+            if isinstance(d, ast.Call) and ast.unparse(d.func).rpartition(".")[2] in _EXPORTERS
+            for place in _strings(ast.walk(d))
+            if _wanted(place.split("."))
         ]
-        taken = [place for place in places if _wanted(place.split("."))]
         for place in taken:
             found.names |= {part for part in place.split(".") if public(part)}
         if taken:
@@ -365,6 +337,11 @@ def _wanted(parts: list[str]) -> bool:
     return parts[0] in EXPORTS and "experimental_" not in parts[0]
 
 
+def _strings(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """The strings among some nodes."""
+    return (n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str))
+
+
 def _targets(node: ast.Assign | ast.AnnAssign) -> list[ast.Name]:
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
     return [target for target in targets if isinstance(target, ast.Name)]
@@ -373,11 +350,7 @@ def _targets(node: ast.Assign | ast.AnnAssign) -> list[ast.Name]:
 def _all_of(tree: ast.Module) -> frozenset[str]:
     for node in tree.body:
         if isinstance(node, ast.Assign) and any(t.id == "__all__" for t in _targets(node)):
-            return frozenset(
-                c.value
-                for c in ast.walk(node.value)
-                if isinstance(c, ast.Constant) and isinstance(c.value, str)
-            )
+            return frozenset(_strings(ast.walk(node.value)))
     return frozenset()
 
 
@@ -385,12 +358,9 @@ def _options(tree: ast.Module, found: Found) -> None:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("add_argument", "option")):
             found.options |= {
-                a.value
-                for a in node.args
-                if isinstance(a, ast.Constant)
-                and isinstance(a.value, str)
-                and _OPTION.fullmatch(a.value)
-                and not _BESIDE.search(a.value)
+                option
+                for option in _strings(node.args)
+                if _OPTION.fullmatch(option) and not _BESIDE.search(option)
             }
 
 
@@ -407,8 +377,7 @@ def collected(folder: Path) -> list[str]:
                     read(path, package, every[heading])
         names: set[str] = set()
         for heading, found in every.items():
-            attributes = {option.lstrip("-").replace("-", "_") for option in found.options}
-            arguments |= attributes
+            arguments |= set(map(attribute, found.options))
             new = {
                 "names": found.names - names,
                 "arguments": {a for a in found.arguments if len(a) > 4 and ("_" in a or not a.islower())}

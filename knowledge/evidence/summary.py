@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
-
 import re2
 
 from knowledge.evidence.decisive import Decisive
@@ -65,20 +63,21 @@ def _chosen(decisive: tuple[Decisive, ...]) -> list[Decisive]:
 def _said(reading: Reading) -> list[QuotedLine]:
     """The title; the first sentence of the account where the title hardly says anything."""
     title = reading.report.title.strip()
-    told = [(1, title, True)] if title else []
-    account = (
-        (line.number, sentence, False)
-        for line in reading.lines
-        if line.kind is Kind.PROSE
-        for sentence in sentences(line.text)
-        if len(_WORD.findall(sentence)) >= SENTENCE
-    )
+    told = None
     if len(_WORD.findall(title)) < SAYING:
-        told = [*islice(account, 1)] or told
-    return [
-        QuotedLine(line=number, text=excerpt(text, longest=SHOWN), role="context", in_title=in_title)
-        for number, text, in_title in told
-    ]
+        account = (
+            (line.number, sentence)
+            for line in reading.lines
+            if line.kind is Kind.PROSE
+            for sentence in sentences(line.text)
+            if len(_WORD.findall(sentence)) >= SENTENCE
+        )
+        told = next(account, None)
+    number, text = told or (1, title)
+    if not text:
+        return []
+    quoted = excerpt(text, longest=SHOWN)
+    return [QuotedLine(line=number, text=quoted, role="context", in_title=told is None)]
 
 
 def _quote(d: Decisive) -> QuotedLine:

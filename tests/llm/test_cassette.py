@@ -33,7 +33,7 @@ ANSWER = {"fix": ["b", "gone", "a"], "reason": "plain"}
 
 
 def recorded(file: Path) -> Cassette:
-    cassette = Cassette(file, HEAD, record=True)
+    cassette = Cassette(file, HEAD)
     cassette.put(ASKED, ANSWER)
     return cassette
 
@@ -75,7 +75,7 @@ def test_an_answer_to_an_earlier_question_stands_with_what_is_still_shown(tmp_pa
     recording_one = recorded(tmp_path / "a.jsonl")
     moved = replace(ASKED, content_key="after training")
     assert recording_one.get(moved) is None, "while it records it asks"
-    cassette = Cassette(tmp_path / "a.jsonl", HEAD, record=False)
+    cassette = Cassette(tmp_path / "a.jsonl")
     assert cassette.get(ASKED) == ANSWER
     assert cassette.note == "The answers are recorded ones."
     assert cassette.get(moved) == {"fix": ["b", "a"], "reason": "plain"}
