@@ -58,6 +58,8 @@ def main() -> None:
     parser.add_argument("--dry-run", action="store_true", help="write nothing")
     parser.add_argument("--keep-weights", action="store_true", help="only index what entries look like")
     args = parser.parse_args()
+    if args.keep_weights and args.dry_run:
+        parser.error("--keep-weights only writes; there is nothing to print without writing")
     knowledge = load_knowledge(None, args.cache)
     entries, examples = read_catalogue()
     if args.keep_weights:
