@@ -94,7 +94,7 @@ def _link(case: Case) -> list[str]:
 
 
 def _ending(case: Case) -> list[str]:
-    """What is wrong with how the case is said to have ended: text, link and date go together, or a reason and a date."""
+    """What is wrong with how a case is said to have ended: text, link and date, or a reason and a date."""
     problems = []
     if bool(case.resolution) != bool(case.resolution_link):
         problems.append("resolution: a resolution needs a resolution_link, and the other way round")
