@@ -108,6 +108,19 @@ def test_resolutions_tell_in_the_third_person_and_hold_no_markup() -> None:
             assert not found, f"{case.id}: {found and found[0]!r} in {text!r}"
 
 
+@pytest.mark.shared
+def test_no_resolution_repeats_a_sentence_of_the_reports(shared: Path) -> None:
+    def runs(text: str) -> set[str]:
+        words = re.findall(r"\w+", text.lower())
+        return {" ".join(words[at : at + 12]) for at in range(len(words) - 11)}
+
+    ours = {run: case.id for case in load_cases() for run in runs(case.resolution or "")}
+    with gzip.open(shared / "real" / "reports.jsonl.gz", "rt") as lines:
+        for row in map(json.loads, lines):
+            found = ours.keys() & runs(f"{row['title']} {row['body']}")
+            assert not found, f"{ours[next(iter(found))]} repeats {row['id']}: {sorted(found)[0]!r}"
+
+
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
