@@ -10,7 +10,15 @@ from typing import Any
 import re2
 
 from knowledge.evidence import Reading
-from knowledge.triage import RESOLUTION_CHARS, AnswerSentence, AnswerSnippet, Finding, Neighbour, Triage, WrittenAnswer
+from knowledge.triage import (
+    RESOLUTION_CHARS,
+    AnswerSentence,
+    AnswerSnippet,
+    Finding,
+    Neighbour,
+    Triage,
+    WrittenAnswer,
+)
 from llm.draft import REASONING, Draft, Material, Sentence, Snippet
 from llm.fence import Fence
 from llm.replies import DraftedSentence, DraftedSnippet, WriterReply, check, writer_schema

@@ -156,5 +156,7 @@ def _cases(cases: list[Neighbour]) -> list[str]:
     for case in cases:
         link, name = case_link(case.url), code_span(case.id, 80)
         shown = f"[{name}]({link})" if link else name
-        lines.append(f"- {shown} — {prose(case.title, 100)}. {prose(case.resolution or '', RESOLUTION_CHARS)}")
+        lines.append(
+            f"- {shown} — {prose(case.title, 100)}. {prose(case.resolution or '', RESOLUTION_CHARS)}"
+        )
     return ["\n".join(lines)]

@@ -67,7 +67,9 @@ def cases(view: View, links: Links) -> list[Block]:
     lines = []
     for case in view.triage.neighbours[:_CASES]:
         line = f"• {links(case.url, case.id)} — {code(case.title, 100)}"
-        lines.append(line + (f". How it ended: {prose(case.resolution, RESOLUTION_CHARS)}" if case.resolution else ""))
+        lines.append(
+            line + (f". How it ended: {prose(case.resolution, RESOLUTION_CHARS)}" if case.resolution else "")
+        )
     return [section([f"*{SIMILAR}*", *lines])] if lines else []
 
 
