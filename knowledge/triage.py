@@ -145,6 +145,10 @@ class CaseLabels(_Value):
     subtopic: str | None = None
 
 
+RESOLUTION_CHARS = 300
+"""Longest resolution of a case: one or two sentences."""
+
+
 class Neighbour(_Value):
     """A labelled case near the report."""
 

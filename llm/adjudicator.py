@@ -9,7 +9,7 @@ from typing import Any
 from knowledge.evidence import Reading
 from knowledge.judging.axes import Judged
 from knowledge.taxonomy import Taxonomy
-from knowledge.triage import AXES, AxisName, Neighbour
+from knowledge.triage import AXES, RESOLUTION_CHARS, AxisName, Neighbour
 from llm.faults import UnknownIds
 from llm.fence import Fence
 from llm.plain_reason import line_numbers, plain_reason
@@ -123,5 +123,5 @@ def _case(case: Neighbour) -> str:
         )
         if ids
     ]
-    resolved = f" Resolved by: {case.resolution[:200]}" if case.resolution else ""
-    return f"{case.id} | {case.title[:160]} | {', '.join([f'type {labels.type}', *told])}.{resolved}"
+    ended = f" Ended: {case.resolution[:RESOLUTION_CHARS]}" if case.resolution else ""
+    return f"{case.id} | {case.title[:160]} | {', '.join([f'type {labels.type}', *told])}.{ended}"

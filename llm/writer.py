@@ -10,7 +10,15 @@ from typing import Any
 import re2
 
 from knowledge.evidence import Reading
-from knowledge.triage import AnswerSentence, AnswerSnippet, Finding, Neighbour, Triage, WrittenAnswer
+from knowledge.triage import (
+    RESOLUTION_CHARS,
+    AnswerSentence,
+    AnswerSnippet,
+    Finding,
+    Neighbour,
+    Triage,
+    WrittenAnswer,
+)
 from llm.draft import REASONING, Draft, Material, Sentence, Snippet
 from llm.fence import Fence
 from llm.replies import DraftedSentence, DraftedSnippet, WriterReply, check, writer_schema
@@ -173,7 +181,7 @@ def _short(items: Sequence[str]) -> list[str]:
 
 
 def _case(case: Neighbour) -> str:
-    return f"{case.title[:160]}. Ended: {(case.resolution or '')[:300]}"
+    return f"{case.title[:160]}. Ended: {(case.resolution or '')[:RESOLUTION_CHARS]}"
 
 
 def _listed(texts: Mapping[str, str]) -> str:

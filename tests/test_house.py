@@ -101,3 +101,14 @@ def test_figures_in_the_readme_are_those_of_the_data() -> None:
         f"{human} cases",
     ):
         assert figure in text
+
+
+def test_the_counts_of_endings_in_the_docs_are_those_of_the_data() -> None:
+    from knowledge.cases import load_cases, stats
+
+    text = " ".join((ROOT / "docs" / "evaluation.md").read_text("utf-8").split())
+    endings = stats(load_cases()).endings
+    assert (
+        f"is known for {endings['known']} of the {len(load_cases())}, was looked up in vain for "
+        f"{endings['not known']}, and was not looked up for {endings['not looked up']}"
+    ) in text

@@ -15,7 +15,7 @@ from bot.render.view import Draft, View
 from bot.render.wording import DIAGNOSTICS, NARROW_DOWN, SIMILAR
 from knowledge.findings.failure import load_catalogue
 from knowledge.text.quote import code_span, prose
-from knowledge.triage import MissingItem, Neighbour, WrittenAnswer
+from knowledge.triage import RESOLUTION_CHARS, MissingItem, Neighbour, WrittenAnswer
 
 MAX_CASES = 2
 MAX_ASKS = 2
@@ -156,5 +156,7 @@ def _cases(cases: list[Neighbour]) -> list[str]:
     for case in cases:
         link, name = case_link(case.url), code_span(case.id, 80)
         shown = f"[{name}]({link})" if link else name
-        lines.append(f"- {shown} — {prose(case.title, 100)}. {prose(case.resolution or '', 200)}")
+        lines.append(
+            f"- {shown} — {prose(case.title, 100)}. {prose(case.resolution or '', RESOLUTION_CHARS)}"
+        )
     return ["\n".join(lines)]

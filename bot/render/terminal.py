@@ -308,7 +308,7 @@ def _cases(triage: Triage) -> RenderableType | None:
         mark = f"  [{labels_line(case.labels)}; {source_mark(case.label_source)}]"
         parts += [Text.assemble(case.title, (mark, "dim")), Text(f"   {case.url}", style="blue")]
         if case.resolution:
-            parts.append(Padding(Text(f"resolved: {case.resolution}"), (0, 0, 0, 3)))
+            parts.append(Padding(Text(f"ended: {case.resolution}"), (0, 0, 0, 3)))
     return Group(*parts)
 
 

@@ -13,7 +13,7 @@ from bot.render.answer import support, written
 from bot.render.wording import ANSWER, DIAGNOSTICS, NARROW_DOWN, SIMILAR, TRIED, telling, with_cases
 from bot.slack.headline import Links, View, headline, mrkdwn, notice, other_kind, section
 from knowledge.text.quote import clean, shorten
-from knowledge.triage import AXES, AnswerSentence, FixAdvice, QuotedLine
+from knowledge.triage import AXES, RESOLUTION_CHARS, AnswerSentence, FixAdvice, QuotedLine
 
 SHOWN = 3
 
@@ -67,7 +67,9 @@ def cases(view: View, links: Links) -> list[Block]:
     lines = []
     for case in view.triage.neighbours[:_CASES]:
         line = f"• {links(case.url, case.id)} — {code(case.title, 100)}"
-        lines.append(line + (f". Resolved by: {prose(case.resolution, 120)}" if case.resolution else ""))
+        lines.append(
+            line + (f". How it ended: {prose(case.resolution, RESOLUTION_CHARS)}" if case.resolution else "")
+        )
     return [section([f"*{SIMILAR}*", *lines])] if lines else []
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from knowledge.triage import CaseLabels
 
 Text = Annotated[str, Field(min_length=1)]
+Ending = Literal["known", "not known", "not looked up", "no thread"]
+"""What the corpus knows of how a case ended. "no thread": it has no url, so nobody can look it up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +27,22 @@ class Case:
     label_source: str
     resolution: str | None = None
     resolution_link: str | None = None
-    """The thread, pull request or release that tells of the resolution."""
+    """The thread, pull request, commit or release that tells of the resolution."""
+    looked_up: str | None = None
+    """When the ending was looked up (ISO date), whether it was found or not."""
+    not_known: str | None = None
+    """What the look-up gave where it found no ending, so that nobody repeats it."""
     opened: str | None = None
     """When the post was opened (ISO date), where it is known."""
+
+    @property
+    def ending(self) -> Ending:
+        """Whether its resolution is known, was looked up in vain, was not looked up, or can't be."""
+        if self.resolution is not None:
+            return "known"
+        if self.not_known is not None:
+            return "not known"
+        return "not looked up" if self.url else "no thread"
 
 
 class Record(BaseModel):
@@ -44,6 +59,8 @@ class Record(BaseModel):
     label_source: str = "not told"
     resolution: Text | None = None
     resolution_link: Text | None = None
+    looked_up: Text | None = None
+    not_known: Text | None = None
     opened: Text | None = None
 
     def as_case(self) -> Case:

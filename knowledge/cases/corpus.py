@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import get_args
 
-from knowledge.cases.case import Case
+from knowledge.cases.case import Case, Ending
 from knowledge.cases.file import Problem, read_cases, sound_cases
 from knowledge.errors import DataError
 from knowledge.taxonomy import load_taxonomy
@@ -50,11 +51,11 @@ UNKNOWN = "unknown"
 class CorpusStats:
     """How many cases each label has, in the taxonomy's order; a case with two symptoms counts for both.
 
-    `resolved`: cases whose resolution is told in words.
+    `endings`: whether it is known how a case ended; see `knowledge.cases.case.Ending`.
     """
 
     total: int
-    resolved: int
+    endings: Mapping[str, int]
     frameworks: Mapping[str, int]
     types: Mapping[str, int]
     stages: Mapping[str, int]
@@ -68,9 +69,10 @@ class CorpusStats:
 def stats(cases: Iterable[Case]) -> CorpusStats:
     """Count cases by framework, label and label source."""
     listed = list(cases)
+    endings = Counter(case.ending for case in listed)
     return CorpusStats(
         total=len(listed),
-        resolved=sum(case.resolution is not None for case in listed),
+        endings={one: count for one in get_args(Ending) if (count := endings[one])},
         frameworks=dict(Counter(case.framework or UNKNOWN for case in listed).most_common()),
         types=_ordered("type", (case.labels.type for case in listed)),
         stages=_ordered("stage", (s for case in listed for s in case.labels.stage)),

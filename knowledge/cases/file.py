@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -13,9 +15,15 @@ from knowledge.cases.case import Case, CuratedRecord, Record
 from knowledge.errors import DataError
 from knowledge.taxonomy import load_taxonomy
 from knowledge.taxonomy.entries import case_id
+from knowledge.triage import RESOLUTION_CHARS
 
 HUMAN = "human"
 """Label sources that start with this are people's."""
+_TELLS = re.compile(
+    r"https://github\.com/[\w.-]+/[\w.-]+/"
+    r"(?:(?:issues|pull|discussions)/\d+(?:#[\w-]+)?|commit/[0-9a-f]{10,40}|releases/tag/[\w.+-]+)"
+)
+"""A page that can tell how a case ended."""
 
 
 def label_problems(case: Case) -> list[str]:
@@ -38,13 +46,14 @@ def label_problems(case: Case) -> list[str]:
 
 
 def curated_problems(case: Case) -> list[str]:
-    """`label_problems`, and every label that contradicts another one, the url or the source."""
+    """`label_problems`, every label that contradicts another one, the url or the source, and `_ending`."""
     return [
         *label_problems(case),
         *_misplaced(case),
         *_not_of_a_fault(case),
         *_crosswalk(case),
         *_link(case),
+        *_ending(case),
     ]
 
 
@@ -82,6 +91,31 @@ def _link(case: Case) -> list[str]:
     except DataError as error:
         return [f"url: {error.message}"]
     return [] if named == case.id else [f"url: leads to {named}, the id is {case.id}"]
+
+
+def _ending(case: Case) -> list[str]:
+    """What is wrong with how a case is said to have ended: text, link and date, or a reason and a date."""
+    problems = []
+    if bool(case.resolution) != bool(case.resolution_link):
+        problems.append("resolution: a resolution needs a resolution_link, and the other way round")
+    if case.resolution and case.not_known:
+        problems.append("not_known: the case has a resolution")
+    if bool(case.resolution or case.not_known) != bool(case.looked_up):
+        problems.append("looked_up: goes with a resolution or with not_known")
+    if len(case.resolution or "") > RESOLUTION_CHARS:
+        problems.append(f"resolution: longer than {RESOLUTION_CHARS} characters")
+    if case.resolution_link and not _TELLS.fullmatch(case.resolution_link):
+        problems.append("resolution_link: not a link to an issue, pull request, commit or release on GitHub")
+    if case.looked_up and not _is_day(case.looked_up):
+        problems.append("looked_up: not a date such as 2026-05-01")
+    return problems
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from knowledge.cases import check_cases, load_cases, read_cases, shipped_files, 
 from knowledge.errors import DataError
 from knowledge.taxonomy import load_taxonomy
 
+LINK = "https://github.com/o/r/pull/2"
+ENDED = {"resolution": "Fixed in 1.2.", "resolution_link": LINK, "looked_up": "2026-05-01"}
 SHARED = Path(__file__).parents[3] / "shared"
 
 
@@ -65,6 +68,60 @@ def test_stats_count_each_label_in_the_order_of_the_taxonomy() -> None:
 
 
 @pytest.mark.parametrize(
+    ("changes", "ending"),
+    [
+        (ENDED, "known"),
+        ({**ENDED, "resolution_link": "https://github.com/o/r/commit/0123456789ab"}, "known"),
+        ({**ENDED, "resolution_link": "https://github.com/o/r/issues/1#issuecomment-5"}, "known"),
+        ({**ENDED, "resolution_link": "https://github.com/o/r/releases/tag/v1.2.0"}, "known"),
+        ({"not_known": "closed; no ending found", "looked_up": "2026-05-01"}, "not known"),
+        ({}, "not looked up"),
+    ],
+)
+def test_a_case_says_whether_its_ending_is_known_and_was_looked_up(
+    tmp_path: Path, changes: dict[str, Any], ending: str
+) -> None:
+    (case,) = sound_cases([write(tmp_path / "c.jsonl", record(**changes))], curated=True)
+    assert case.ending == ending
+
+
+def test_a_case_without_a_thread_is_not_one_that_was_not_looked_up(tmp_path: Path) -> None:
+    (case,) = sound_cases([write(tmp_path / "c.jsonl", record(url=""))])
+    assert case.ending == "no thread"
+
+
+def test_every_case_counts_in_one_ending() -> None:
+    endings = stats(load_cases()).endings
+    assert sum(endings.values()) == len(load_cases())
+    assert endings["known"] >= 85
+    assert set(endings) <= {"known", "not known", "not looked up"}
+
+
+def test_resolutions_tell_in_the_third_person_and_hold_no_markup() -> None:
+    """A thread's own sentences say I and you, name people and hold links and code; ours do not."""
+    theirs = re.compile(
+        r"(?i)\b(?:I|I'm|I've|me|my|we|we've|our|your?|you're|thanks|please|lgtm)\b|@\w|https?://|```|\*\*|\n"
+    )
+    for case in load_cases():
+        for text in filter(None, (case.resolution, case.not_known)):
+            found = theirs.search(text)
+            assert not found, f"{case.id}: {found and found[0]!r} in {text!r}"
+
+
+@pytest.mark.shared
+def test_no_resolution_repeats_a_sentence_of_the_reports(shared: Path) -> None:
+    def runs(text: str) -> set[str]:
+        words = re.findall(r"\w+", text.lower())
+        return {" ".join(words[at : at + 12]) for at in range(len(words) - 11)}
+
+    ours = {run: case.id for case in load_cases() for run in runs(case.resolution or "")}
+    with gzip.open(shared / "real" / "reports.jsonl.gz", "rt") as lines:
+        for row in map(json.loads, lines):
+            found = ours.keys() & runs(f"{row['title']} {row['body']}")
+            assert not found, f"{ours[next(iter(found))]} repeats {row['id']}: {sorted(found)[0]!r}"
+
+
+@pytest.mark.parametrize(
     ("changes", "told"),
     [
         ({"labels": {"type": "fault", "symptom": ["D.9"], "stage": ["D"]}}, "'D.9' is not a valid symptom"),
@@ -80,6 +137,17 @@ def test_stats_count_each_label_in_the_order_of_the_taxonomy() -> None:
         ({"title": ""}, "title: "),
         ({"body": None}, "body: "),
         ({"votes": 3}, "votes: Extra inputs"),
+        ({"resolution": "r"}, "a resolution needs a resolution_link"),
+        ({"resolution_link": LINK, "looked_up": "2026-05-01"}, "a resolution needs a resolution_link"),
+        ({"resolution": "r", "resolution_link": LINK}, "looked_up: goes with a resolution"),
+        ({"not_known": "open"}, "looked_up: goes with a resolution or with not_known"),
+        ({"looked_up": "2026-05-01"}, "looked_up: goes with a resolution or with not_known"),
+        ({**ENDED, "not_known": "open"}, "not_known: the case has a resolution"),
+        ({**ENDED, "looked_up": "1 May 2026"}, "looked_up: not a date"),
+        ({**ENDED, "looked_up": "20260501"}, "looked_up: not a date"),
+        ({**ENDED, "resolution": "r" * 301}, "resolution: longer than 300 characters"),
+        ({**ENDED, "resolution_link": "https://github.com/o/r"}, "resolution_link: not a link to an issue"),
+        ({**ENDED, "resolution_link": "http://github.com/o/r/pull/2"}, "resolution_link: not a link"),
     ],
 )
 def test_a_broken_curated_record_is_told_with_file_and_line(

@@ -66,7 +66,7 @@ def test_everything_is_there_with_long() -> None:
         "distributed claimed 99%",
         "Similar issues",
         "https://github.com/horovod/horovod/issues/1006",
-        "resolved: named the right interface",
+        "ended: named the right interface",
         "A peer is gone.",
         "some/model was used; 5 tokens. The log names it.",
     ):

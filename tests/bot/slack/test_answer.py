@@ -190,7 +190,7 @@ def test_the_folded_part_holds_cases_and_rankings() -> None:
     passed = render(View("0a1b2c", a_triage(), FakeCore().name, extras=True))
     text = shown({"blocks": list(passed.blocks)})
     assert "<https://github.com/horovod/horovod/issues/1006|horovod/horovod#1006>" in text
-    assert "Resolved by: named the right interface" in text
+    assert "How it ended: named the right interface" in text
     assert "• cause: `network_environment` 61 %" in text
     assert "dt_more" not in buttons({"blocks": list(passed.blocks)})
 
