@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import ast
 import shlex
-import tomllib
 from collections.abc import Collection
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import Any
 
 import re2
 
 from knowledge.findings.failure import COMPILED
+from llm.allowed import allowed, unsafe, words
+from llm.api_names import public_name
 from llm.draft import Material, Snippet
 
-_FILE = Path(__file__).parent / "allowed.toml"
 COMMAND_CHARS = 200
 CODE_LINES = 15
 CODE_CHARS = 700
@@ -62,30 +61,6 @@ _NODES = (
     *(ast.If, ast.IfExp, ast.For, ast.With, ast.withitem),
     *(ast.FunctionDef, ast.arguments, ast.arg, ast.Return, ast.ListComp, ast.GeneratorExp, ast.comprehension),
 )
-
-
-@cache
-def allowed() -> dict[str, Any]:
-    """allowed.toml as it stands."""
-    with _FILE.open("rb") as file:
-        return tomllib.load(file)
-
-
-@cache
-def refused(rule: str) -> Any:
-    """The pattern of a rule on wording, from allowed.toml."""
-    return re2.compile(f"(?i){'|'.join(allowed()['refused'][rule])}")
-
-
-def unsafe(text: str) -> bool:
-    """Whether it names what weakens a machine or loads what nobody checked, as option, variable or argument."""
-    return bool(refused("unsafe").search(text))
-
-
-@cache
-def words(table: str, key: str) -> frozenset[str]:
-    """A list of words in allowed.toml."""
-    return frozenset(str(allowed()[table][key]).split())
 
 
 @cache
@@ -288,7 +263,9 @@ def _node_fault(node: ast.AST, material: Material, own: Collection[str]) -> str 
         return _function_fault(node)
     if isinstance(node, ast.Attribute | ast.Name):
         name = node.attr if isinstance(node, ast.Attribute) else node.id
-        if (name.startswith("__") and name != "__version__") or name in _no_call():
+        if (name.startswith("__") and name != "__version__") or name in _no_call() - {"eval"}:
+            return "name"
+        if name == "eval" and isinstance(node, ast.Name):
             return "name"
     if isinstance(node, ast.Call):
         return None if ast.unparse(node.func) in own else _call_fault(node, material)
@@ -329,7 +306,12 @@ def _call_fault(node: ast.Call, material: Material) -> str | None:
         return "call"
     called = any(f"{name}(" in line for line in material.lines.values())
     ours = f"{material.ours} {' '.join(material.entries.values())}"
-    known = called or documented(last) or re2.search(rf"\b{re2.escape(last)}\b", ours)
+    known = (
+        called
+        or documented(last)
+        or public_name(name, lambda _: True)
+        or re2.search(rf"\b{re2.escape(last)}\b", ours)
+    )
     return None if known else "call"
 
 
