@@ -59,7 +59,8 @@ _NODES = (
         ast.cmpop,
     ),
     *(ast.If, ast.IfExp, ast.For, ast.With, ast.withitem),
-    *(ast.FunctionDef, ast.arguments, ast.arg, ast.Return, ast.ListComp, ast.GeneratorExp, ast.comprehension),
+    *(ast.FunctionDef, ast.ClassDef, ast.arguments, ast.arg, ast.Return),
+    *(ast.ListComp, ast.DictComp, ast.GeneratorExp, ast.comprehension),
 )
 
 
@@ -242,7 +243,7 @@ def code_fault(code: Snippet, material: Material) -> str | None:
         return "does not parse"
     if unsafe(ast.unparse(tree)):
         return "unsafe"
-    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     return next((fault for node in ast.walk(tree) if (fault := _node_fault(node, material, own))), None)
 
 
@@ -261,6 +262,8 @@ def _node_fault(node: ast.AST, material: Material, own: Collection[str]) -> str 
         return _import_fault(node)
     if isinstance(node, ast.FunctionDef):
         return _function_fault(node)
+    if isinstance(node, ast.ClassDef):
+        return _class_fault(node)
     if isinstance(node, ast.Attribute | ast.Name):
         name = node.attr if isinstance(node, ast.Attribute) else node.id
         if (name.startswith("__") and name != "__version__") or name in _no_call() - {"eval"}:
@@ -281,6 +284,14 @@ def _function_fault(node: ast.FunctionDef) -> str | None:
     taken = {node.name, *(arg.arg for arg in ast.walk(node) if isinstance(arg, ast.arg))}
     known = words("code", "calls") | words("code", "modules") | _no_call()
     return "construct" if node.decorator_list or taken & known else None
+
+
+def _class_fault(node: ast.ClassDef) -> str | None:
+    """A class refines a documented one (a callback, a module), or none."""
+    bases = [ast.unparse(base) for base in node.bases]
+    fine = all(public_name(base, lambda _: True) or documented(base) for base in bases)
+    taken = node.name in words("code", "calls") | words("code", "modules") | _no_call()
+    return "construct" if node.decorator_list or node.keywords or taken or not fine else None
 
 
 def _import_fault(node: ast.Import | ast.ImportFrom) -> str | None:

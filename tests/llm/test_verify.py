@@ -310,6 +310,14 @@ def test_code_may_define_what_it_calls() -> None:
     assert code_fault(Snippet("python", code, "Means."), MATERIAL) is None
 
 
+def test_code_may_refine_a_documented_class() -> None:
+    code = (
+        "from pytorch_lightning import Callback\nclass Count(Callback):\n"
+        "    def on_train_epoch_end(self, trainer, module):\n        print(trainer.current_epoch)"
+    )
+    assert code_fault(Snippet("python", code, "Counts."), MATERIAL) is None
+
+
 @pytest.mark.parametrize(
     "code",
     [
@@ -317,7 +325,9 @@ def test_code_may_define_what_it_calls() -> None:
         "@torch.no_grad()\ndef step(x):\n    return sum(x)\nstep([1])",
         "def step(x):\n    return x.system('ls')\nstep([1])",
         "step = lambda x: x\nprint(step(1))",
-        "class Step:\n    pass\nprint(Step())",
+        "class Step(NobodyKnowsThis):\n    pass\nprint(Step())",
+        "class Step(torch.nn.Module, metaclass=print):\n    pass",
+        "@print\nclass Step:\n    pass",
     ],
 )
 def test_a_definition_takes_no_known_name_and_hides_no_call(code: str) -> None:
