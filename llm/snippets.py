@@ -24,12 +24,14 @@ CODE_LINES = 15
 CODE_CHARS = 700
 
 _META = re2.compile(r"[;|&><`$\\(){}\n\r*?!#~]")
-_ASSIGNMENT = re2.compile(r"(?:export )?([A-Z][A-Z0-9_]{2,60})=([A-Za-z0-9_.:,^-]{1,60})(?:\s+|$)")
+_ASSIGNMENT = re2.compile(
+    r"(?:export )?([A-Z][A-Z0-9_]{2,60})=(/(?:usr|opt)/[A-Za-z0-9_./-]{1,60}|[A-Za-z0-9_.:,^-]{1,60})(?:\s+|$)"
+)
 _PACKAGE = re2.compile(
     r"([A-Za-z0-9][A-Za-z0-9_.-]{0,60})(?:\[[a-z,-]{1,40}\])?((?:(?:==|>=|<=|~=|<|>|=)[0-9][0-9A-Za-z.+*]{0,20},?){0,2})"
 )
 _BOUND = re2.compile(r"(==|>=|<=|~=|<|>|=)([0-9]+(?:\.[0-9A-Za-z+]+)*)")
-_INSTALL = re2.compile(r"(?:python3? -m )?pip3? install |conda install |mamba install ")
+_INSTALL = re2.compile(r"(?:python(?:3(?:\.\d{1,2})?)? -m )?pip3? install |conda install |mamba install ")
 _VARIABLE = re2.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b")
 _CATALOGUE_INSTALL = re2.compile(r"(?:pip|conda|mamba) install ([^`;|&.]{1,80})")
 _NODES = (
@@ -158,6 +160,8 @@ def _value_known(value: str, material: Material) -> bool:
         "INIT,NET",
         "INIT,COLL",
         "expandable_segments:True",
+        "/usr/local/cuda",
+        "/usr/local/cuda/lib64",
     }
     if value in usual or (value.isdigit() and len(value) <= 5) or value.startswith("^"):
         return True

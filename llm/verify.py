@@ -35,8 +35,10 @@ _COPIED = 12
 _PUNCTUATION = frozenset("–—‘’“”…→×≥≤µ≈−•\u00a0")
 _COMPARE = re2.compile(r"[<>]=?|->|=>")
 _MARKUP = re2.compile(r"!\[|\]\(|\]\[|&[a-z]+;|&#|\$\$|\\\\|@\S|(?:^|\s)#{1,6}\s|\|.*\|")
-_DECORATOR = re2.compile(r"`@[A-Za-z_]\w*(?:\.\w+)+`")
+_DECORATOR = re2.compile(r"`@[A-Za-z_]\w*(?:\.\w+)+(?:\([\w=., ]*\))?`")
 """In code a name with a dot is nobody's account."""
+_INCLUDE = re2.compile(r"`#include <[a-z_]{2,30}(?:\.h)?>`|`<(?:std|c)[a-z_]{2,20}(?:\.h)?>`")
+"""A header of C or C++ is no tag."""
 _SOURCE_FILE = re2.compile(r"(?i)^[\w-]+\.cc$")
 _LEANS = re2.compile(
     r"(?:Both|Also|Then|This|That|These|Those|They|It|So|Otherwise|Instead|Either|Hence|Therefore)\b"
@@ -250,6 +252,7 @@ def _form(text: str) -> str | None:
         return "length"
     if has_unseen(text) or not all(c.isascii() or c in _PUNCTUATION for c in text):
         return "characters"
+    text = _INCLUDE.sub("`header`", text)
     if (
         text.count("`") % 2
         or "``" in text
@@ -279,7 +282,7 @@ def _actions(text: str, known: Known, *, acts: bool) -> str | None:
     for quote in _QUOTE.findall(text):
         if _is_command(quote):
             language = Snippet("sh", quote, "")
-            if command_fault(language, known.material):
+            if command_fault(language, known.material) not in (None, "no package"):
                 return f"command: {quote}"
     for match in _TAKES.finditer(text):
         name = match.group(1).strip(".-_")

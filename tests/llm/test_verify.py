@@ -113,6 +113,9 @@ def test_an_attack_in_the_report_changes_nothing_of_an_honest_draft() -> None:
         "Install the matching PyTorch wheel and reinstall Horovod afterwards.",
         "Is the interface the same on both nodes?",
         "Lightning 0.5.3.2 shows it and 0.5.2.1 does not.",
+        "A new Keras release won't fix it.",
+        "Decorate it with `@ray.remote(num_cpus=2)` and add `#include <stdexcept>` at the top.",
+        "Rebuild with `pip install --no-cache-dir` after that.",
         "The eval loop hands each batch to `model.eval()` first.",
         "Put `time.sleep(2)` before the second call, and catch `ValueError`.",
         "Replace `loss.backward()` with `model_engine.backward(loss)`.",
@@ -152,6 +155,11 @@ def test_a_fact_from_nowhere_voids_its_sentence(text: str, rule: str) -> None:
         "HOROVOD_WITH_PYTORCH=1 pip install --no-cache-dir --force-reinstall --no-deps -v horovod",
         'python -c "import torch; print(torch.__version__, torch.version.cuda)"',
         "py-spy dump --pid PID",
+        "nvidia-smi --query-gpu=index,compute_mode,memory.used --format=csv",
+        "ls -l ./data-bin",
+        "apt-cache madison libcudnn8",
+        "CUDA_HOME=/usr/local/cuda pip install --no-cache-dir horovod",
+        "python3.11 -m pip install --no-cache-dir horovod",
     ],
 )
 def test_checks_settings_and_known_installs_pass(command: str) -> None:
