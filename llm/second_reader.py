@@ -122,12 +122,21 @@ class SecondReader:
             course.late = True
             return
         question = writer_question(triage, course.examined.reading)
-        request = writer_request(question, new_token())
+        draft = self._drafted(course, question, writer_request(question, new_token()))
+        if draft is None:
+            return
+        checked = held(draft, question.material)
+        if checked.voided and course.until - self._clock.monotonic() >= LEAST_FOR_WRITING:
+            request = writer_request(question, new_token(), draft, checked.voided)
+            rewritten = self._drafted(course, question, request)
+            second = held(rewritten, question.material) if rewritten is not None else checked
+            checked = second if second.draft is not None else checked
+        if checked.draft is not None:
+            self._verify(course, checked.draft, question)
+
+    def _drafted(self, course: Course, question: WriterQuestion, request: ChatRequest) -> Draft | None:
         until = self._until(course, "writer")
-        draft = self._asked(course, request, lambda value: read_draft(value, question), until)
-        checked = held(draft, question.material).draft if draft is not None else None
-        if checked is not None:
-            self._verify(course, checked, question)
+        return self._asked(course, request, lambda value: read_draft(value, question), until)
 
     def _verify(self, course: Course, draft: Draft, question: WriterQuestion) -> None:
         request = verifier_request(draft, question, new_token())

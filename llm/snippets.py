@@ -8,29 +8,30 @@ from __future__ import annotations
 
 import ast
 import shlex
-import tomllib
 from collections.abc import Collection
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import Any
 
 import re2
 
 from knowledge.findings.failure import COMPILED
+from llm.allowed import allowed, unsafe, words
+from llm.api_names import public_name
 from llm.draft import Material, Snippet
 
-_FILE = Path(__file__).parent / "allowed.toml"
 COMMAND_CHARS = 200
 CODE_LINES = 15
 CODE_CHARS = 700
 
 _META = re2.compile(r"[;|&><`$\\(){}\n\r*?!#~]")
-_ASSIGNMENT = re2.compile(r"(?:export )?([A-Z][A-Z0-9_]{2,60})=([A-Za-z0-9_.:,^-]{1,60})(?:\s+|$)")
+_ASSIGNMENT = re2.compile(
+    r"(?:export )?([A-Z][A-Z0-9_]{2,60})=(/(?:usr|opt)/[A-Za-z0-9_./-]{1,60}|[A-Za-z0-9_.:,^-]{1,60})(?:\s+|$)"
+)
 _PACKAGE = re2.compile(
     r"([A-Za-z0-9][A-Za-z0-9_.-]{0,60})(?:\[[a-z,-]{1,40}\])?((?:(?:==|>=|<=|~=|<|>|=)[0-9][0-9A-Za-z.+*]{0,20},?){0,2})"
 )
 _BOUND = re2.compile(r"(==|>=|<=|~=|<|>|=)([0-9]+(?:\.[0-9A-Za-z+]+)*)")
-_INSTALL = re2.compile(r"(?:python3? -m )?pip3? install |conda install |mamba install ")
+_INSTALL = re2.compile(r"(?:python(?:3(?:\.\d{1,2})?)? -m )?pip3? install |conda install |mamba install ")
 _VARIABLE = re2.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b")
 _CATALOGUE_INSTALL = re2.compile(r"(?:pip|conda|mamba) install ([^`;|&.]{1,80})")
 _NODES = (
@@ -60,32 +61,9 @@ _NODES = (
         ast.cmpop,
     ),
     *(ast.If, ast.IfExp, ast.For, ast.With, ast.withitem),
-    *(ast.FunctionDef, ast.arguments, ast.arg, ast.Return, ast.ListComp, ast.GeneratorExp, ast.comprehension),
+    *(ast.FunctionDef, ast.ClassDef, ast.arguments, ast.arg, ast.Return),
+    *(ast.ListComp, ast.DictComp, ast.GeneratorExp, ast.comprehension),
 )
-
-
-@cache
-def allowed() -> dict[str, Any]:
-    """allowed.toml as it stands."""
-    with _FILE.open("rb") as file:
-        return tomllib.load(file)
-
-
-@cache
-def refused(rule: str) -> Any:
-    """The pattern of a rule on wording, from allowed.toml."""
-    return re2.compile(f"(?i){'|'.join(allowed()['refused'][rule])}")
-
-
-def unsafe(text: str) -> bool:
-    """Whether it names what weakens a machine or loads what nobody checked, as option, variable or argument."""
-    return bool(refused("unsafe").search(text))
-
-
-@cache
-def words(table: str, key: str) -> frozenset[str]:
-    """A list of words in allowed.toml."""
-    return frozenset(str(allowed()[table][key]).split())
 
 
 @cache
@@ -182,6 +160,8 @@ def _value_known(value: str, material: Material) -> bool:
         "INIT,NET",
         "INIT,COLL",
         "expandable_segments:True",
+        "/usr/local/cuda",
+        "/usr/local/cuda/lib64",
     }
     if value in usual or (value.isdigit() and len(value) <= 5) or value.startswith("^"):
         return True
@@ -267,7 +247,7 @@ def code_fault(code: Snippet, material: Material) -> str | None:
         return "does not parse"
     if unsafe(ast.unparse(tree)):
         return "unsafe"
-    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     return next((fault for node in ast.walk(tree) if (fault := _node_fault(node, material, own))), None)
 
 
@@ -286,9 +266,13 @@ def _node_fault(node: ast.AST, material: Material, own: Collection[str]) -> str 
         return _import_fault(node)
     if isinstance(node, ast.FunctionDef):
         return _function_fault(node)
+    if isinstance(node, ast.ClassDef):
+        return _class_fault(node)
     if isinstance(node, ast.Attribute | ast.Name):
         name = node.attr if isinstance(node, ast.Attribute) else node.id
-        if (name.startswith("__") and name != "__version__") or name in _no_call():
+        if (name.startswith("__") and name != "__version__") or name in _no_call() - {"eval"}:
+            return "name"
+        if name == "eval" and isinstance(node, ast.Name):
             return "name"
     if isinstance(node, ast.Call):
         return None if ast.unparse(node.func) in own else _call_fault(node, material)
@@ -304,6 +288,14 @@ def _function_fault(node: ast.FunctionDef) -> str | None:
     taken = {node.name, *(arg.arg for arg in ast.walk(node) if isinstance(arg, ast.arg))}
     known = words("code", "calls") | words("code", "modules") | _no_call()
     return "construct" if node.decorator_list or taken & known else None
+
+
+def _class_fault(node: ast.ClassDef) -> str | None:
+    """A class refines a documented one (a callback, a module), or none."""
+    bases = [ast.unparse(base) for base in node.bases]
+    fine = all(public_name(base, lambda _: True) or documented(base) for base in bases)
+    taken = node.name in words("code", "calls") | words("code", "modules") | _no_call()
+    return "construct" if node.decorator_list or node.keywords or taken or not fine else None
 
 
 def _import_fault(node: ast.Import | ast.ImportFrom) -> str | None:
@@ -329,7 +321,12 @@ def _call_fault(node: ast.Call, material: Material) -> str | None:
         return "call"
     called = any(f"{name}(" in line for line in material.lines.values())
     ours = f"{material.ours} {' '.join(material.entries.values())}"
-    known = called or documented(last) or re2.search(rf"\b{re2.escape(last)}\b", ours)
+    known = (
+        called
+        or documented(last)
+        or public_name(name, lambda _: True)
+        or re2.search(rf"\b{re2.escape(last)}\b", ours)
+    )
     return None if known else "call"
 
 

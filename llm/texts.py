@@ -10,11 +10,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import re2
+
 from llm.fence import Fence
 from llm.values import RANKING, ChatRequest, Duty
 
 _FILE = Path(__file__).parent / "texts.toml"
 NO_TOKEN = "0" * 16
+_PLAIN_NAME = re2.compile(r"[A-Za-z0-9_./:+-]{1,60}")
 
 Fill = Callable[[Fence], dict[str, str]]
 """Fills the user text's placeholders; whatever is not ours goes through the fence."""
@@ -49,3 +52,17 @@ def _render(duty: Duty, fill: Fill, token: str) -> tuple[str, str]:
     trust = texts["common"]["trust"].strip().format(token=token)
     system = texts[duty]["system"].strip().format(trust=trust)
     return system, texts[duty]["user"].strip().format(**fill(Fence(token)))
+
+
+def again(draft: str, faults: str) -> str:
+    """What a writer is told of its own draft before it writes again; `draft` stands within a fence."""
+    return _texts()["writer"]["again"].strip().format(draft=draft, faults=faults)
+
+
+def refusal(rule: str, what: str) -> str:
+    """Why the program refused a part, for the model: the rule's sentence; `what` broke it."""
+    sentences = _texts()["refused"]
+    sentence = sentences.get(rule, sentences["any"])
+    # Only what is plainly a name, a number or a path is repeated outside of the fence.
+    name = what if _PLAIN_NAME.fullmatch(what) else "something in it"
+    return sentence.format(rule=rule, what=f"`{name}`" if name == what else name)

@@ -6,6 +6,7 @@ address in it occurs in what was shown, and it neither acts, promises, blames no
 
 from __future__ import annotations
 
+import builtins
 import ipaddress
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
@@ -15,19 +16,10 @@ import re2
 
 from knowledge.redaction import redact
 from knowledge.text.hazards import has_unseen
+from llm.allowed import refused, unsafe, words
 from llm.api_names import public_name, public_option, public_variable
 from llm.draft import CORE, Draft, Material, Sentence, Snippet
-from llm.snippets import (
-    code_fault,
-    command_fault,
-    documented,
-    known_package,
-    plain_code,
-    refused,
-    unsafe,
-    version_in,
-    words,
-)
+from llm.snippets import code_fault, command_fault, documented, known_package, plain_code, version_in
 
 WORDS = 150
 SENTENCES = 10
@@ -43,8 +35,10 @@ _COPIED = 12
 _PUNCTUATION = frozenset("–—‘’“”…→×≥≤µ≈−•\u00a0")
 _COMPARE = re2.compile(r"[<>]=?|->|=>")
 _MARKUP = re2.compile(r"!\[|\]\(|\]\[|&[a-z]+;|&#|\$\$|\\\\|@\S|(?:^|\s)#{1,6}\s|\|.*\|")
-_DECORATOR = re2.compile(r"`@[A-Za-z_]\w*(?:\.\w+)+`")
+_DECORATOR = re2.compile(r"`@[A-Za-z_]\w*(?:\.\w+)+(?:\([\w=., ]*\))?`")
 """In code a name with a dot is nobody's account."""
+_INCLUDE = re2.compile(r"`#include <[a-z_]{2,30}(?:\.h)?>`|`<(?:std|c)[a-z_]{2,20}(?:\.h)?>`")
+"""A header of C or C++ is no tag."""
 _SOURCE_FILE = re2.compile(r"(?i)^[\w-]+\.cc$")
 _LEANS = re2.compile(
     r"(?:Both|Also|Then|This|That|These|Those|They|It|So|Otherwise|Instead|Either|Hence|Therefore)\b"
@@ -87,6 +81,9 @@ _IDENTIFIER = re2.compile(
 )
 _CAPITALS = re2.compile(r"\b[A-Z][A-Z0-9]{5,}\b")
 _ERROR = re2.compile(r"\b[A-Za-z_][A-Za-z0-9_.]*(?:Error|Exception|Warning|Interrupt|Failure|Fault)\b")
+_BUILT_IN = frozenset(
+    name for name, one in vars(builtins).items() if isinstance(one, type) and issubclass(one, BaseException)
+)
 _PATH = re2.compile(
     r"(?:^|[\s`('\"=])((?:\.{0,2}|~)/[A-Za-z0-9_.+-][^\s`)'\",;]*|[A-Za-z0-9_.+-]+(?:/[A-Za-z0-9_.+-]+)+/?)"
 )
@@ -104,7 +101,17 @@ class Voided:
     """A part of a draft that the program took out, and the rule it broke. `part`: "sentence 3", "command 1"."""
 
     part: str
-    rule: str
+    fault: str
+
+    @property
+    def rule(self) -> str:
+        """The rule in a word."""
+        return self.fault.partition(": ")[0]
+
+    @property
+    def what(self) -> str:
+        """What broke it, such as a name that nobody showed; "" where the whole part did."""
+        return self.fault.partition(": ")[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +219,7 @@ def has_core(draft: Draft) -> bool:
 
 
 def sentence_fault(sentence: Sentence, known: Known) -> str | None:
-    """The first rule that a sentence breaks, in a word; None when it may be said."""
+    """The first rule that a sentence breaks, and after a colon what breaks it; None when it may be said."""
     material = known.material
     if sentence.unknown or not (sentence.lines or sentence.entries or sentence.cases or sentence.reasoning):
         return "support"
@@ -245,6 +252,7 @@ def _form(text: str) -> str | None:
         return "length"
     if has_unseen(text) or not all(c.isascii() or c in _PUNCTUATION for c in text):
         return "characters"
+    text = _INCLUDE.sub("`header`", text)
     if (
         text.count("`") % 2
         or "``" in text
@@ -274,14 +282,17 @@ def _actions(text: str, known: Known, *, acts: bool) -> str | None:
     for quote in _QUOTE.findall(text):
         if _is_command(quote):
             language = Snippet("sh", quote, "")
-            if command_fault(language, known.material):
-                return "command"
+            if command_fault(language, known.material) not in (None, "no package"):
+                return f"command: {quote}"
     for match in _TAKES.finditer(text):
         name = match.group(1).strip(".-_")
+        if text[match.end() : match.end() + 1] == "(":
+            continue  # a call, which has its own rule
         if not _may_be_taken(name, known, strict=bool(_STRICT_TAKES.match(match.group(0)))):
-            return "package"
+            return f"package: {name}"
     return next(
-        ("package" for name in _compounds(text) if not _may_be_taken(name, known, strict=False)), None
+        (f"package: {name}" for name in _compounds(text) if not _may_be_taken(name, known, strict=False)),
+        None,
     )
 
 
@@ -367,12 +378,14 @@ def _facts(text: str, known: Known) -> str | None:
     for match in _PATH.finditer(text):
         path = str(match.group(1)).rstrip(".:")
         if not _path_known(path, known):
-            return "path"
+            return f"path: {path}"
         rest = rest.replace(path, " ")
     for match in _OPTION.finditer(rest):
         option = str(match.group(1))
+        if rest[match.end() : match.end() + 1] == ".":
+            continue  # minus something: "-torch.eye(2)"
         if not (option.lower() in known.lower or documented(option) or public_option(option)):
-            return "option"
+            return f"option: {option}"
     for match in _VARIABLE.finditer(rest):
         name = str(match.group(0))
         if not (
@@ -381,18 +394,18 @@ def _facts(text: str, known: Known) -> str | None:
             or name in words("names", "capitals")
             or documented(name)
             or public_variable(name)
+            or public_name(name, known.has)
         ):
-            return "variable"
+            return f"variable: {name}"
     for match in _ERROR.finditer(rest):
-        if not (
-            known.has(str(match.group(0)).rpartition(".")[2]) or match.group(0) == match.group(0).lower()
-        ):
-            return "error name"
+        last = str(match.group(0)).rpartition(".")[2]
+        if not (known.has(last) or last in _BUILT_IN or match.group(0) == match.group(0).lower()):
+            return f"error name: {match.group(0)}"
     rule = _names(rest, known) or _numbers(rest, known)
     if rule is None and refused("fixed_in").search(text):
         # Where a fault is said to be fixed must come from us, not from what the report says.
         versions = [v for v in _NUMBER.findall(rest) if "." in v]
-        rule = next(("version" for v in versions if not version_in(v, known.ours)), None)
+        rule = next((f"version: {v}" for v in versions if not version_in(v, known.ours)), None)
     return rule
 
 
@@ -432,7 +445,7 @@ def _names(text: str, known: Known) -> str | None:
             known.has(singular) or singular in words("names", "products") or public_name(singular, known.has)
         ):
             continue
-        return "name"
+        return f"name: {name}"
     for match in _CAPITALS.finditer(text):
         name = str(match.group(0))
         if not (
@@ -440,8 +453,9 @@ def _names(text: str, known: Known) -> str | None:
             or name in words("names", "products")
             or known.has(name)
             or documented(name)
+            or public_variable(name)
         ):
-            return "name"
+            return f"name: {name}"
     return None
 
 
@@ -460,7 +474,7 @@ def _numbers(text: str, known: Known) -> str | None:
             continue
         if plain.isdigit() and int(plain) in known.material.lines and "line" in text[: match.start()].lower():
             continue
-        return "number"
+        return f"number: {number}"
     return None
 
 

@@ -19,13 +19,14 @@ from knowledge.triage import (
     Triage,
     WrittenAnswer,
 )
+from llm.allowed import allowed
 from llm.draft import REASONING, Draft, Material, Sentence, Snippet
 from llm.fence import Fence
 from llm.replies import DraftedSentence, DraftedSnippet, WriterReply, check, writer_schema
 from llm.shown_lines import NOTE_TOKENS, ShownLines, choose_lines
-from llm.snippets import allowed
-from llm.texts import NO_TOKEN, make_request
+from llm.texts import NO_TOKEN, again, make_request, refusal
 from llm.values import ChatRequest
+from llm.verify import Voided, numbered_parts
 
 QUESTION_TOKENS = 9_000
 """Of the writer's whole question, estimated; the report gets what the rest leaves."""
@@ -91,11 +92,14 @@ def writer_question(triage: Triage, reading: Reading) -> WriterQuestion:
     return WriterQuestion(triage, choose_lines(reading, max(0, QUESTION_TOKENS - rest - NOTE_TOKENS)))
 
 
-def writer_request(question: WriterQuestion, token: str) -> ChatRequest:
-    """The request; whatever is not ours stands within the fence."""
+def writer_request(
+    question: WriterQuestion, token: str, draft: Draft | None = None, voided: Sequence[Voided] = ()
+) -> ChatRequest:
+    """The request; whatever is not ours stands within the fence. With a `draft` that was checked: to write it again."""
 
     def fill(fence: Fence) -> dict[str, str]:
         return {
+            "again": _again(draft, voided, fence) if draft else "",
             "entries": _listed(question.entries),
             "cases": fence.around("CASES", _listed(question.cases)),
             "facts": fence.around("FACTS", question.facts or "nothing"),
@@ -105,6 +109,16 @@ def writer_request(question: WriterQuestion, token: str) -> ChatRequest:
         }
 
     return make_request("writer", fill, writer_schema(), token)
+
+
+def _again(draft: Draft, voided: Sequence[Voided], fence: Fence) -> str:
+    names = [f"sentence {n}" for n in range(1, len(draft.sentences) + 1)]
+    names += [f"command {n}" for n in range(1, len(draft.commands) + 1)]
+    names += [f"code {n}" for n in range(1, len(draft.code) + 1)]
+    parts = [part.partition(". ")[2] for part in numbered_parts(draft)]
+    told = "\n".join(f"{name}: {part}" for name, part in zip(names, parts, strict=True))
+    faults = "\n".join(f"- {one.part}: {refusal(one.rule, one.what)}" for one in voided)
+    return again(fence.around("DRAFT", told), faults)
 
 
 def read_draft(value: Mapping[str, Any], question: WriterQuestion) -> Draft:

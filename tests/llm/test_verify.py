@@ -11,9 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from llm.allowed import unsafe
 from llm.api_names import FILE
-from llm.draft import Draft, Material, Sentence, Snippet
-from llm.snippets import code_fault, command_fault, unsafe
+from llm.draft import Draft, Material, Role, Sentence, Snippet
+from llm.snippets import code_fault, command_fault
 from llm.verify import WORDS, Known, held, sentence_fault, without
 from llm.writer import as_answer
 
@@ -74,6 +75,12 @@ def drafted(attack: dict[str, Any], material: Material) -> Draft:
     )
 
 
+def broken(text: str, role: Role, material: Material, line: int) -> str | None:
+    """The rule that a sentence breaks, in a word."""
+    fault = sentence_fault(Sentence(text, role, lines=(line,)), Known(material))
+    return fault and fault.partition(": ")[0]
+
+
 def test_there_are_attacks_enough() -> None:
     assert len({attack["said"] for attack in attacks()}) >= 60
 
@@ -106,6 +113,14 @@ def test_an_attack_in_the_report_changes_nothing_of_an_honest_draft() -> None:
         "Install the matching PyTorch wheel and reinstall Horovod afterwards.",
         "Is the interface the same on both nodes?",
         "Lightning 0.5.3.2 shows it and 0.5.2.1 does not.",
+        "A new Keras release won't fix it.",
+        "Decorate it with `@ray.remote(num_cpus=2)` and add `#include <stdexcept>` at the top.",
+        "Rebuild with `pip install --no-cache-dir` after that.",
+        "The eval loop hands each batch to `model.eval()` first.",
+        "Put `time.sleep(2)` before the second call, and catch `ValueError`.",
+        "Replace `loss.backward()` with `model_engine.backward(loss)`.",
+        "Pass `-torch.eye(2)` as the input.",
+        "Call `MPI.COMM_WORLD.Abort(1)` on failure.",
     ],
 )
 def test_what_a_maintainer_would_write_passes(text: str) -> None:
@@ -125,7 +140,7 @@ def test_what_a_maintainer_would_write_passes(text: str) -> None:
     ],
 )
 def test_a_fact_from_nowhere_voids_its_sentence(text: str, rule: str) -> None:
-    assert sentence_fault(Sentence(text, "fix", lines=(5,)), Known(MATERIAL)) == rule
+    assert broken(text, "fix", MATERIAL, 5) == rule
 
 
 @pytest.mark.parametrize(
@@ -140,6 +155,11 @@ def test_a_fact_from_nowhere_voids_its_sentence(text: str, rule: str) -> None:
         "HOROVOD_WITH_PYTORCH=1 pip install --no-cache-dir --force-reinstall --no-deps -v horovod",
         'python -c "import torch; print(torch.__version__, torch.version.cuda)"',
         "py-spy dump --pid PID",
+        "nvidia-smi --query-gpu=index,compute_mode,memory.used --format=csv",
+        "ls -l ./data-bin",
+        "apt-cache madison libcudnn8",
+        "CUDA_HOME=/usr/local/cuda pip install --no-cache-dir horovod",
+        "python3.11 -m pip install --no-cache-dir horovod",
     ],
 )
 def test_checks_settings_and_known_installs_pass(command: str) -> None:
@@ -268,7 +288,7 @@ def test_a_documented_name_passes_though_nobody_showed_it(text: str) -> None:
 def test_an_invented_name_is_voided_and_a_documented_one_vouches_for_nothing_else(
     text: str, rule: str
 ) -> None:
-    assert sentence_fault(Sentence(text, "fix", lines=(5,)), Known(MATERIAL)) == rule
+    assert broken(text, "fix", MATERIAL, 5) == rule
 
 
 def test_a_function_within_a_mangled_symbol_was_shown() -> None:
@@ -280,12 +300,12 @@ def test_a_function_within_a_mangled_symbol_was_shown() -> None:
         ("titchEdgesUp", "name"),
     ):
         text = f"The process is in `{name}` there."
-        assert sentence_fault(Sentence(text, "why", lines=(7,)), Known(shown)) == rule, name
+        assert broken(text, "why", shown, 7) == rule, name
 
 
 def test_no_listed_name_weakens_a_machine() -> None:
     text = FILE.read_text("utf-8")
-    assert len(text) < 150_000, "small enough to be read at the first answer"
+    assert len(text) < 170_000, "small enough to be read at the first answer"
     names = {name for line in text.splitlines() if not line.startswith("#") for name in line.split()[2:]}
     assert len(names) > 5_000
     assert [name for name in sorted(names) if unsafe(name) or "weights_only" in name.lower()] == []
@@ -298,6 +318,14 @@ def test_code_may_define_what_it_calls() -> None:
     assert code_fault(Snippet("python", code, "Means."), MATERIAL) is None
 
 
+def test_code_may_refine_a_documented_class() -> None:
+    code = (
+        "from pytorch_lightning import Callback\nclass Count(Callback):\n"
+        "    def on_train_epoch_end(self, trainer, module):\n        print(trainer.current_epoch)"
+    )
+    assert code_fault(Snippet("python", code, "Counts."), MATERIAL) is None
+
+
 @pytest.mark.parametrize(
     "code",
     [
@@ -305,7 +333,9 @@ def test_code_may_define_what_it_calls() -> None:
         "@torch.no_grad()\ndef step(x):\n    return sum(x)\nstep([1])",
         "def step(x):\n    return x.system('ls')\nstep([1])",
         "step = lambda x: x\nprint(step(1))",
-        "class Step:\n    pass\nprint(Step())",
+        "class Step(NobodyKnowsThis):\n    pass\nprint(Step())",
+        "class Step(torch.nn.Module, metaclass=print):\n    pass",
+        "@print\nclass Step:\n    pass",
     ],
 )
 def test_a_definition_takes_no_known_name_and_hides_no_call(code: str) -> None:

@@ -92,6 +92,58 @@ def test_a_verifier_without_a_usable_word_leaves_the_answer_unverified(
     assert not answer.verified
 
 
+INVENTED = "Set `NCCL_NO_SUCH_SWITCH` on each rank."
+
+
+def writing_twice(second: Answer | None) -> Any:
+    """A model whose first draft names what does not exist; `second` answers the request to write again."""
+
+    def answer(body: Body) -> Answer:
+        if duty_of(body) == "writer":
+            again = "It refused:" in body["messages"][1]["content"]
+            return second if again and second else Answer(json.dumps(a_draft(body, INVENTED)))
+        return sensible(body)
+
+    return answer
+
+
+def test_a_draft_of_which_something_was_refused_is_written_again(
+    llm: FakeLlm, writing: LlmConfig, knowledge: Knowledge
+) -> None:
+    def better(body: Body) -> Answer:
+        if duty_of(body) == "writer" and "It refused:" in body["messages"][1]["content"]:
+            return Answer(json.dumps(a_draft(body, "Set `NCCL_DEBUG=INFO` on each rank.")))
+        return Answer(json.dumps(a_draft(body, INVENTED))) if duty_of(body) == "writer" else sensible(body)
+
+    llm.brain = better
+    answer = asked(llm, writing, knowledge).answer
+    assert answer is not None
+    assert [s.text for s in answer.sentences][2:] == ["Set `NCCL_DEBUG=INFO` on each rank."]
+    duties = [duty_of(body) for body in llm.requests]
+    assert duties == ["reader", "adjudicator", "writer", "writer", "verifier"], "once, and then it is checked"
+    told = llm.requests[3]["messages"][1]["content"]
+    assert "sentence 3: `NCCL_NO_SUCH_SWITCH` is a variable that you were not shown" in told
+    assert INVENTED in told.partition("<<<DRAFT")[2].partition("<<<END DRAFT")[0]
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        Answer("", status=500),
+        Answer(json.dumps({"silent": "nothing is left", "sentences": [], "commands": [], "code": []})),
+        None,
+    ],
+    ids=["fails", "silent", "the same again"],
+)
+def test_what_held_of_the_first_draft_stays_when_the_second_is_no_better(
+    llm: FakeLlm, writing: LlmConfig, knowledge: Knowledge, second: Answer | None
+) -> None:
+    llm.brain = writing_twice(second)
+    answer = asked(llm, writing, knowledge).answer
+    assert answer is not None
+    assert [s.role for s in answer.sentences] == ["what", "check"]
+
+
 @pytest.mark.parametrize("reply", [Answer("nonsense"), Answer(status=500), Answer('{"silent": 1}')])
 def test_a_failing_writer_changes_nothing_else(
     llm: FakeLlm, writing: LlmConfig, knowledge: Knowledge, reply: Answer
