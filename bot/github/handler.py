@@ -16,7 +16,7 @@ from bot.github.events import (
     LabelChanged,
     parse,
 )
-from bot.github.history import forget_repositories, issue_left
+from bot.github.history import forget_repositories, issue_left, note_label
 from bot.github.offline import OfflineGitHub
 from bot.github.ports import Delivery, GitHub, Outcome, Ports
 from bot.github.records import IssueRef, LabelFact
@@ -100,6 +100,7 @@ def _label(event: LabelChanged, ports: Ports) -> Outcome:
     ports.store.save_label_fact(
         LabelFact(event.ref, event.label, event.added, event.by, by_us, ports.clock.now())
     )
+    note_label(ports, event, by_us)
     return Outcome("noted", "label", event.ref)
 
 

@@ -9,15 +9,16 @@ from datetime import datetime
 import structlog
 
 from bot.github.errors import GitHubError
-from bot.github.events import InstallationChanged, IssueLeft
+from bot.github.events import InstallationChanged, IssueLeft, LabelChanged
 from bot.github.ports import Issue, Outcome, PastIssues, Ports
 from bot.github.records import IssueRef
 from bot.history import records
+from bot.history.records import LabelChange
 from bot.history.search import Looked, Releases, still_open
 from bot.ports import CoreFailed
 from knowledge.history.record import Post
 from knowledge.report import Report
-from knowledge.triage import Triage
+from knowledge.triage import SuggestedLabel, Triage
 
 log = structlog.get_logger(__name__)
 
@@ -28,6 +29,24 @@ def looked_for(ports: Ports, ref: IssueRef, report: Report, issue: Issue, triage
         return None
     post = Post(str(ref.number), report.title, report.body, issue.created_at, "open")
     return ports.histories.look(ref.repo.full_name, ref.repo.id, post, triage, _releases(ports, ref))
+
+
+def suggested(ports: Ports, looked: Looked | None, report: Report) -> list[SuggestedLabel]:
+    """The repository's own labels that fit the issue; none where nothing was learned."""
+    if ports.own_labels is None or looked is None:
+        return []
+    return ports.own_labels.suggested(looked.repo, looked.record, report.title, report.body)
+
+
+def note_label(ports: Ports, event: LabelChanged, by_us: bool) -> None:
+    """Keep who set or removed a label: what people do teaches, and what bots do does not count."""
+    if ports.own_labels is None or ports.histories is None:
+        return
+    repo = ports.histories.store.find(event.ref.repo.full_name, event.ref.repo.id)
+    if repo is not None:
+        by_person = event.by_person and not by_us
+        change = LabelChange(event.label, event.added, event.by, by_person, ports.clock.now())
+        ports.own_labels.tables.save_label(repo.key, str(event.ref.number), change)
 
 
 def keep_issue(ports: Ports, ref: IssueRef, issue: Issue, looked: Looked | None) -> None:

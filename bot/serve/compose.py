@@ -21,6 +21,8 @@ from bot.github.intake import new_delivery
 from bot.github.ports import Delivery, GitHubApp, Ports
 from bot.github.script_route import ScriptLinks, script_router
 from bot.github.store.postgres import PostgresStore
+from bot.history.label_store import LabelTables
+from bot.history.labels import OwnLabels
 from bot.history.search import Histories
 from bot.history.store import PostgresHistory
 from bot.jobs.retry import TryLater
@@ -80,6 +82,7 @@ def work_of(
     """
     core, store = NamedCore(source, load_taxonomy(), local), PostgresStore(service.threads)
     web = service.settings.github_web_url
+    own = OwnLabels(LabelTables(service.threads))
     ports = Ports(
         app=app,
         store=store,
@@ -87,6 +90,7 @@ def work_of(
         core=core,
         script_link=ScriptLinks.of(service.settings).link,
         histories=Histories(PostgresHistory(service.threads), recorder, web=web) if recorder else None,
+        own_labels=own,
     )
 
     async def sweep_chore() -> None:
@@ -103,9 +107,12 @@ def work_of(
         await _accept(service, disliked)
         log.info("reactions read", disliked=len(disliked))
 
+    async def learn_chore() -> None:
+        await asyncio.to_thread(own.learn_what_is_due)
+
     return Work(
         handlers={"github": github_handler(ports)},
-        chores={"sweep": sweep_chore, "reactions": reactions_chore},
+        chores={"sweep": sweep_chore, "reactions": reactions_chore, "learn": learn_chore},
     )
 
 
