@@ -1,7 +1,7 @@
-"""How often the labels that heads set are those that people set, forward in time: learned only from what was there then.
+"""How often the labels that heads set are those that people set, forward in time.
 
-Dated issues: heads learned from the first half are tried on the next tenth, then heads learned from that, too, and so on.
-Where no issue has a date, order means nothing: each fifth (by hash of the text) is tried with heads of the other four.
+Dated issues: heads learned from the first half are tried on the next tenth, then heads learned from that, too, and so
+on. Where no issue has a date, each fifth (by hash of the text) is tried with heads learned from the other four.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from eval.bootstrap import Estimate
 from knowledge.errors import InputError
 from knowledge.history.heads import LEAST_EXAMPLES, TARGET_PRECISION, Example, learn, suggest
 from knowledge.history.record import Post, Record, records_of
-from knowledge.history.traits import traits_of
 from knowledge.history.tracker import exported, in_order
+from knowledge.history.traits import traits_of
 from knowledge.judging.calibrate import lower_bound
 from knowledge.signatures import SignatureTable
 
@@ -30,6 +30,8 @@ STEPS = 5
 LEAST_SET = 10
 """Labels set in a replay before it says anything for switching a label on."""
 _Z = 1.96
+IN_TIME = "Learned only from issues that were opened before."
+UNDATED = "No dates, so no order in time: each fifth was tried with what was learned from the other four."
 Tick = Callable[[str, int], None]
 
 
@@ -40,6 +42,8 @@ class Judged:
     example: Example
     set: tuple[str, ...]
     """Likeliest first."""
+    speaking: frozenset[str]
+    """Labels whose heads were sure enough to speak at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,8 @@ class LabelFigures:
     """Of the issues on which it was set: people had set it, too."""
     recall: Estimate
     """Of those on which people set it: it was set."""
+    silent: float
+    """Share of all issues during which its head did not speak."""
 
     @property
     def worth_it(self) -> bool:
@@ -129,12 +135,20 @@ def example_of(record: Record, labels: Sequence[str]) -> Example:
     return Example(record.id, record.opened, traits, frozenset(labels))
 
 
-def forward(examples: Sequence[Example]) -> list[Judged]:
-    """Try heads on issues that they did not learn from; those that are tried, in order."""
+def forward(examples: Sequence[Example], before: Sequence[Example] | None = None) -> list[Judged]:
+    """Try heads on issues that they did not learn from; those that are tried.
+
+    `before`: the issues to learn from; None = the older ones of `examples` themselves.
+    """
+    splits = _splits(examples) if before is None else [(before, examples)]
     return [
-        Judged(one, tuple(told.head.label for told in suggest(heads, one.traits)))
-        for before, tried in _splits(examples)
-        for heads in [learn(before)]
+        Judged(
+            one,
+            tuple(told.head.label for told in suggest(heads, one.traits)),
+            frozenset(head.label for head in heads if head.speaks),
+        )
+        for learned, tried in splits
+        for heads in [learn(learned)]
         for one in tried
     ]
 
@@ -158,8 +172,9 @@ def is_dated(examples: Sequence[Example]) -> bool:
 def figures(judged: Sequence[Judged], dated: bool) -> Figures:
     """Count; what nobody judged, or came with the report, counts for nothing."""
     set_right, set_all, wanted = Counter[str](), Counter[str](), Counter[str]()
-    touched = 0
+    touched, speaking = 0, Counter[str]()
     for one in judged:
+        speaking.update(one.speaking)
         left_out = one.example.unsure | one.example.given
         names = [name for name in one.set if name not in left_out]
         right = [name for name in names if name in one.example.labels]
@@ -169,7 +184,12 @@ def figures(judged: Sequence[Judged], dated: bool) -> Figures:
         touched += bool(one.set)
     told = {name for name, n in wanted.items() if n >= LEAST_EXAMPLES // STEPS} | set(set_all)
     rows = [
-        LabelFigures(name, wilson(set_right[name], set_all[name]), wilson(set_right[name], wanted[name]))
+        LabelFigures(
+            name,
+            wilson(set_right[name], set_all[name]),
+            wilson(set_right[name], wanted[name]),
+            1 - speaking[name] / len(judged),
+        )
         for name in sorted(told, key=lambda name: (-set_all[name], -wanted[name], name))
     ]
     return Figures(
@@ -212,9 +232,12 @@ def _pooled(parts: Sequence[Estimate]) -> Estimate:
 
 
 def by_label(found: Figures) -> list[str]:
-    """Rows of a Markdown table, one a label."""
-    rows = ["| label | set | precision | recall | |", "|---|---|---|---|---|"]
+    """A Markdown table, one row a label; those that were never set at the end."""
+    rows = ["| label | set | precision | recall | silent | |", "|---|---|---|---|---|---|"]
     for one in found.labels:
-        verdict = "switch on" if one.worth_it else "silent" if not one.precision.n else ""
-        rows.append(f"| {one.label} | {one.precision.n} | {one.precision} | {one.recall} | {verdict} |")
+        name = one.label.replace("|", "\\|")
+        verdict = "switch on" if one.worth_it else ""
+        rows.append(
+            f"| {name} | {one.precision.n} | {one.precision} | {one.recall} | {one.silent:.0%} | {verdict} |"
+        )
     return rows

@@ -82,13 +82,13 @@ def look(github: GitHub, ports: Ports, ref: IssueRef, issue: Issue, config: Repo
     decision = ports.store.draft_decision(ref, report.content_hash)
     triage = as_decided(triage, decision)
     looked = looked_for(ports, ref, report, issue, triage)
-    own = suggested(ports, looked, report)
+    labels = suggested(ports, looked, report)
     if looked:
-        triage = triage.model_copy(update={"same_failure": list(looked.earlier), "own_labels": own})
+        triage = triage.model_copy(update={"same_failure": list(looked.earlier), "own_labels": labels})
     label_triage = triage
     if pasted.outsiders and triage.measured and any(config.labels.values()):
         vouched = replace(report, body=pasted.vouched_below(text))
-        label_triage = ports.core.triage(vouched, quick=True).model_copy(update={"own_labels": own})
+        label_triage = ports.core.triage(vouched, quick=True).model_copy(update={"own_labels": labels})
         check_ids(label_triage, ports.core.ids)
     own = find_own(github, ports, ref, comments)
     triage = pasted.said_by(triage)

@@ -23,7 +23,7 @@ ROLE_WEIGHT: dict[Role, float] = {"maintainer": 1.0, "author": 0.5, "other": 0.2
 AT_ONCE = timedelta(seconds=10)
 """A label set so soon after the issue was opened came with its template or form."""
 LEAST_NEW = 25
-"""Labels and votes of people since the last time, before heads are learned again; a tenth of them where that is more."""
+"""Labels and votes of people since the last time, before heads are learned again; or a tenth where that is more."""
 MOST_LINES = 300
 """Lines of a report that are looked at for the one that decided."""
 LINE_CHARS = 200

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+
 from bot.history.explain import own_component, why
 from bot.history.records import HistoryStore, RepoHistory
 from bot.history.search import name_of
+from eval.labels import IN_TIME, UNDATED, by_label, forward, is_dated
+from eval.labels import figures as figures_of_labels
 from eval.replay import Figures, Replayed, figures, own_threshold, replay
+from knowledge.history.heads import LEAST_EXAMPLES, Example
 from knowledge.history.tracker import groups, in_order
 from knowledge.history.verifier import load_weights
 
@@ -50,6 +56,32 @@ def told(repo: RepoHistory, found: list[Replayed]) -> str:
         *_listed(repo, found, repo.threshold if repo.threshold is not None else shipped),
     ]
     return "\n".join(lines) + "\n"
+
+
+def labels_told(repo: RepoHistory, examples: Sequence[Example]) -> str:
+    """How its own labels would have been set, and what to switch on, as Markdown."""
+    lines = [f"# {repo.full_name}: labels that would have been set", ""]
+    judged = forward(examples)
+    found = figures_of_labels(judged, is_dated(examples))
+    if not found.labels:
+        told = f"{len(examples)} issues with labels that people set; a label needs {LEAST_EXAMPLES}. Nothing to learn."
+        return "\n".join([*lines, told]) + "\n"
+    came = sum(bool(one.given) for one in examples)
+    lines += [
+        f"{len(examples)} issues with labels that people set, {found.issues} of them tried. "
+        + (IN_TIME if found.dated else UNDATED),
+        f"Of the labels set, people had set {found.precision}. Share of the issues with a label set: {found.share}.",
+        f"{came} came with a label of their template, which counts for nothing." if came else "",
+        "",
+        *by_label(found),
+        "",
+    ]
+    good = [one.label for one in found.labels if one.worth_it]
+    if not good:
+        return "\n".join([*lines, "No label is set rightly often enough to be switched on."]) + "\n"
+    rules = json.dumps(good, ensure_ascii=False)
+    lines += ["To switch these on, in `.github/distriage.yml`:", "", "```yaml", "mode: label"]
+    return "\n".join([*lines, "own_labels:", f"  only: {rules}", "```"]) + "\n"
 
 
 def _row(name: str, numbers: Figures) -> str:

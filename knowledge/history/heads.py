@@ -1,7 +1,7 @@
-"""Heads of a repository's own labels: linear, calibrated, learned from what people set, silent where they are not sure.
+"""Heads of a repository's own labels: linear, calibrated, learned from what people set, silent where unsure.
 
-All labels are fitted at once by kernel ridge regression over the traits (knowledge/history/traits.py), which gives every
-left-out prediction in closed form. These calibrate a head and fix its threshold. A head speaks only if heads
+All labels are fitted at once by kernel ridge regression over the traits (knowledge/history/traits.py), which gives
+every left-out prediction in closed form. These calibrate a head and fix its threshold. A head speaks only if heads
 of the older 80 % were right at TARGET_PRECISION of what they set on the newer 20 %.
 """
 
@@ -17,6 +17,7 @@ import numpy.typing as npt
 from knowledge.history.traits import BLOCKS, BUCKETS, Traits, parts_of
 from knowledge.history.verifier import sigmoid
 from knowledge.judging.blocks import sparse_gram
+from knowledge.judging.calibrate import lower_bound
 from knowledge.judging.features import Floats, Sparse
 from knowledge.judging.ridge import fit_ridge, invert
 
@@ -32,8 +33,10 @@ MOST_EXAMPLES = 3_000
 """The newest are learned from; the work grows with the square."""
 HELD_OUT = 0.2
 NEVER = 1.01
+_PARTS = 10
+"""Of the examples in order: each is left out as a whole to learn how far a score can be trusted."""
 _LEAST_CUT = 8
-_FEW = 40
+_FEW = 20
 _PENALTY = 1.0
 _HALF_LIFE = timedelta(days=730)
 _MOST_WORDS = 20_000
@@ -196,8 +199,8 @@ def suggest(heads: Sequence[Head], traits: Traits) -> list[Suggested]:
 def learn(examples: Sequence[Example], before: Sequence[Head] = ()) -> list[Head]:
     """A head for each label with enough examples; these are in the order in which they were opened.
 
-    `before`: the heads in use. One stays if the new one does not beat it on the newer 20 %, and is silent from now on if
-    it is wrong too often there. Deterministic. A repository with too few examples has no heads.
+    `before`: the heads in use. One stays if the new one does not beat it on the newer 20 %, and is silent from now on
+    if it is wrong too often there. Deterministic. A repository with too few examples has no heads.
     """
     taught = list(examples)[-MOST_EXAMPLES:]
     labels = _labels(taught)
@@ -239,7 +242,7 @@ def _tested(head: Head, others: Sequence[Head], newer: Sequence[Example]) -> _Te
         for one in judged
     ]
     p, truth = np.array(first), np.array([head.label in one.labels for one in judged], bool)
-    threshold = lowest_cut(p, truth, LEAST_TESTED, floor=head.threshold, expected=head.expected)
+    threshold = lowest_cut(p, truth, LEAST_TESTED, head.bias, floor=head.threshold, expected=head.expected)
     own = p[p >= head.threshold]
     chosen = p >= threshold
     raised = not len(own) or threshold > own.min()
@@ -285,7 +288,7 @@ def _fit(examples: Sequence[Example], labels: Sequence[str]) -> list[Head]:
     truth = np.array([[label in one.labels for label in labels] for one in examples])
     shares = np.where(known, truth, 0).sum(0) / np.maximum(known.sum(0), 1)
     targets = np.where(known, truth, shares[None, :]).astype(np.float64)
-    fit = fit_ridge(invert(gram, weights, _PENALTY), targets, weights, [str(n) for n in range(len(rows))])
+    fit = fit_ridge(invert(gram, weights, _PENALTY), targets, weights, _left_out_with(examples))
     lines = [_calibrated(fit.held_out[:, n], truth[:, n], known[:, n]) for n in range(len(labels))]
     p = np.column_stack([sigmoid(a * fit.held_out[:, n] + b) for n, (a, b) in enumerate(lines)])
     rivals = _rivals(truth & known)
@@ -295,7 +298,7 @@ def _fit(examples: Sequence[Example], labels: Sequence[str]) -> list[Head]:
     for n, label in enumerate(labels):
         others = np.flatnonzero(rivals[n])
         first = (p[:, [n]] > p[:, others]).all(1) & known[:, n]
-        threshold = lowest_cut(p[first, n], truth[first, n], _LEAST_CUT)
+        threshold = lowest_cut(p[first, n], truth[first, n], _LEAST_CUT, shares[n])
         at = np.sort(np.argsort(-np.abs(lexical[:, n]), kind="stable")[:_MOST_WEIGHTS]).astype(np.int32)
         out.append(
             Head(
@@ -315,6 +318,15 @@ def _fit(examples: Sequence[Example], labels: Sequence[str]) -> list[Head]:
             )
         )
     return out
+
+
+def _left_out_with(examples: Sequence[Example]) -> list[str]:
+    """The part that each example is left out with: its neighbours in time, of which some are nearly the same report.
+
+    Where there are no dates, each is a part by itself.
+    """
+    dated = any(one.opened is not None for one in examples)
+    return [str(n * _PARTS // len(examples) if dated else n) for n in range(len(examples))]
 
 
 def _primal(rows: Sequence[Sparse], alpha: Array, size: int) -> Floats:
@@ -356,17 +368,21 @@ def _calibrated(scores: Array, truth: Truths, known: Truths) -> tuple[float, flo
     return max(float(w[0]), 0.0), float(w[1])
 
 
-def lowest_cut(p: Array, truth: Truths, least: int, *, floor: float = 0.0, expected: float = 0.0) -> float:
+def lowest_cut(
+    p: Array, truth: Truths, least: int, usual: float, *, floor: float = 0.0, expected: float = 0.0
+) -> float:
     """The lowest probability from `floor` on above which labels are right often enough; NEVER where there is none.
 
-    `least`: labels needed above it; `expected`: a precision that counts as much as _FEW labels, so that one mistake among
-    five does not silence a head.
+    `least`: labels needed above it; `usual`: the share of issues that have the label: right at least halfway from there
+    to the target, with 90 % confidence, since a cut can be lucky with a label that most issues have; `expected`: a
+    precision that counts as much as _FEW labels, so that one mistake among five does not silence a head.
     """
     order = np.argsort(-p, kind="stable")
     few = _FEW if expected else 0
     count = np.arange(1, len(order) + 1)
-    share = (np.cumsum(truth[order]) + few * expected) / (count + few)
+    right = np.cumsum(truth[order])
     last = np.append(np.diff(p[order]) < 0, True) if len(order) else np.zeros(0, bool)
-    enough = share >= TARGET_PRECISION - 1e-9
+    enough = (right + few * expected) / (count + few) >= TARGET_PRECISION - 1e-9
+    enough &= lower_bound(right / count, count) >= (usual + TARGET_PRECISION) / 2
     good = np.flatnonzero(enough & last & (count >= least) & (p[order] > 0) & (p[order] >= floor))
     return float(p[order[good[-1]]]) if len(good) else NEVER

@@ -1,7 +1,7 @@
 """What the heads of a repository's labels see of a report: its words, its small words, two sentence vectors.
 
-A record drops "how", "can" and "?", which tell a question from a fault; `small_words` keeps them, hashed. The other words
-are the record's own, and the vectors are those that find the same failure.
+A record drops "how", "can" and "?", which tell a question from a fault; `small_words` keeps them, hashed. The other
+words are the record's own, and the vectors are those that find the same failure.
 """
 
 from __future__ import annotations
