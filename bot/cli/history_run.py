@@ -11,7 +11,7 @@ from bot.db.connect import SyncPool, migrated_database, sync_pool
 from bot.github.errors import GitHubError, Gone
 from bot.history.backfill import Export, Source, Tick, add_releases, fill
 from bot.history.label_store import LabelTables
-from bot.history.labels import OwnLabels, examples_of
+from bot.history.labels import OwnLabels, examples_of, verdicts
 from bot.history.records import Forgotten, HistoryStore, RepoHistory
 from bot.history.replay import labels_told, replayed, told
 from bot.history.search import Histories
@@ -90,11 +90,12 @@ def replay_history(settings: Settings, repository: str, *, fit: bool) -> str:
     with opened(settings) as pool:
         store = PostgresHistory(pool)
         repo = _known(store, repository)
-        found = replayed(store, repo)
+        tables = LabelTables(pool)
+        found = replayed(store, repo, verdicts(tables.votes(repo.key, "same")))
         if fit:
             store.save_threshold(repo.key, own_threshold(found))
             repo = _known(store, repository)
-        labels = labels_told(repo, examples_of(LabelTables(pool).labelled(repo.key)))
+        labels = labels_told(repo, examples_of(tables.labelled(repo.key)))
         return f"{told(repo, found)}\n{labels}"
 
 

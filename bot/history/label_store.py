@@ -17,6 +17,7 @@ from bot.history.records import LabelChange
 from bot.history.store import unpacked
 from knowledge.history.heads import MOST_EXAMPLES, Head, Vocabulary
 from knowledge.history.traits import BLOCKS, Traits, traits_of
+from knowledge.triage import AxisName
 
 Role = Literal["maintainer", "author", "other"]
 Kind = Literal["label", "same"]
@@ -64,6 +65,24 @@ _FACTS = """
 SELECT (SELECT count(*) FROM history_labels WHERE repo = %(repo)s AND by_person)
      + (SELECT count(*) FROM history_votes WHERE repo = %(repo)s AND kind = 'label') AS facts
 """
+
+
+_SLACK = """
+SELECT r.repo_id, found[1] AS id, c.labels, c.by_user, c.at FROM history_repos AS r, slack_corrections AS c,
+  regexp_match(c.body, '(?i)/' || regexp_replace(r.full_name, '([.+])', '\\\1', 'g') || '/issues/(\\d{1,9})') AS found
+WHERE r.key = %s AND r.repo_id IS NOT NULL AND found IS NOT NULL ORDER BY c.at, c.delivery_id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SlackCorrection:
+    """What somebody corrected in Slack under a text that links to an issue."""
+
+    repo_id: int
+    id: str
+    by: str
+    given: dict[AxisName, list[str]]
+    at: datetime
 
 
 class LabelTables(Table):
@@ -156,6 +175,28 @@ class LabelTables(Table):
                 row["id"], row["kind"], row["subject"], row["by_login"], row["role"], row["agrees"], row["at"]
             )
             for row in rows
+        ]
+
+    def votes_by(
+        self, issues: Sequence[tuple[int, int]], by: str
+    ) -> dict[tuple[int, int], dict[tuple[Kind, str], bool]]:
+        """What one voter said of each of these issues, each a repository's id and a number."""
+        rows = self._rows(
+            "SELECT r.repo_id, v.* FROM history_votes AS v JOIN history_repos AS r ON r.key = v.repo"
+            " WHERE v.by_login = %s AND (r.repo_id, v.id) IN (SELECT * FROM unnest(%s::bigint[], %s::text[]))",
+            (by, [repo for repo, _ in issues], [str(number) for _, number in issues]),
+        )
+        found: dict[tuple[int, int], dict[tuple[Kind, str], bool]] = {}
+        for row in rows:
+            of = found.setdefault((row["repo_id"], int(row["id"])), {})
+            of[row["kind"], row["subject"]] = row["agrees"]
+        return found
+
+    def slack_corrections(self, repo: int) -> list[SlackCorrection]:
+        """Corrections in Slack of texts that link to an issue of the repository, oldest first."""
+        return [
+            SlackCorrection(row["repo_id"], row["id"], row["by_user"], row["labels"], row["at"])
+            for row in self._rows(_SLACK, (repo,))
         ]
 
     def heads(self, repo: int) -> list[Head]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 
 import structlog
@@ -14,7 +14,7 @@ from knowledge.history.heads import Example, Head, Suggested, learn, suggest
 from knowledge.history.record import Record
 from knowledge.history.traits import traits_of
 from knowledge.text.quote import clean
-from knowledge.triage import SuggestedLabel
+from knowledge.triage import AxisName, SuggestedLabel
 
 log = structlog.get_logger(__name__)
 
@@ -29,11 +29,17 @@ MOST_LINES = 300
 LINE_CHARS = 200
 
 
+VotesOf = Callable[[int, Mapping[AxisName, Sequence[str]]], Mapping[str, bool]]
+"""From a repository's id and the ids given on axes to labels and whether they belong."""
+
+
 class OwnLabels:
     """Suggests labels by the heads in use, and learns new ones. Safe to call from several threads."""
 
-    def __init__(self, tables: LabelTables) -> None:
+    def __init__(self, tables: LabelTables, votes_of: VotesOf = lambda repo_id, given: {}) -> None:
+        """`votes_of`: what a correction of axes says of a repository's labels."""
         self.tables = tables
+        self._votes_of = votes_of
         self._held: dict[int, tuple[int, list[Head]]] = {}
         self._lock = threading.Lock()
 
@@ -55,6 +61,10 @@ class OwnLabels:
             out.append(_shown(one, best, lines[best]))
         return out
 
+    def said(self, repo: int, id: str) -> dict[str, float]:
+        """What people said of earlier issues shown below this one (`bot.history.search.Said`)."""
+        return verdicts(self.tables.votes(repo, "same", [id])).get(id, {})
+
     def _heads(self, repo: RepoHistory) -> list[Head]:
         """The heads that may speak; read anew after each learning, whichever process did it."""
         with self._lock:
@@ -66,10 +76,18 @@ class OwnLabels:
 
     def learn(self, repo: int) -> list[Head]:
         """Learn the heads of a repository now and put them into use; the heads."""
+        self._read_slack(repo)
         facts = self.tables.facts(repo)
         heads = learn(examples_of(self.tables.labelled(repo)), self.tables.heads(repo))
         self.tables.save_heads(repo, heads, facts)
         return heads
+
+    def _read_slack(self, repo: int) -> None:
+        """Take what Slack's users corrected where their text links to an issue of the repository."""
+        for one in self.tables.slack_corrections(repo):
+            for label, agrees in self._votes_of(one.repo_id, one.given).items():
+                by = f"slack:{one.by}"
+                self.tables.save_vote(repo, Vote(one.id, "label", label, by, "other", agrees, one.at))
 
     def learn_what_is_due(self) -> int:
         """Learn the heads of repositories where people said enough since the last time; how many repositories."""
@@ -122,6 +140,14 @@ def counted(votes: Sequence[Vote]) -> float:
     if word is not None:
         return 1.0 if word.agrees else -1.0
     return sum(ROLE_WEIGHT[vote.role] * (1 if vote.agrees else -1) for vote in votes)
+
+
+def verdicts(votes: Iterable[Vote]) -> dict[str, dict[str, float]]:
+    """By issue and subject what votes, oldest first, come to (`counted`)."""
+    found: dict[str, dict[str, list[Vote]]] = {}
+    for vote in votes:
+        found.setdefault(vote.id, {}).setdefault(vote.subject, []).append(vote)
+    return {id: {about: counted(cast) for about, cast in of.items()} for id, of in found.items()}
 
 
 def _shown(one: Suggested, number: int, line: str) -> SuggestedLabel:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from bot.history.explain import own_component, why
 from bot.history.records import HistoryStore, RepoHistory
@@ -19,11 +20,28 @@ LISTED = 100
 """Matches printed, the newest."""
 
 
-def replayed(store: HistoryStore, repo: RepoHistory) -> list[Replayed]:
-    """All reports of the history, in the order in which they were opened."""
+def replayed(
+    store: HistoryStore, repo: RepoHistory, said: Mapping[str, Mapping[str, float]] | None = None
+) -> list[Replayed]:
+    """All reports of the history, in the order in which they were opened.
+
+    `said`: by issue and earlier issue what people voted; from 1 on they are the same, from -1 on they are not, whatever
+    else marks them.
+    """
     records = in_order([record for _, record in store.newer(repo.key, 0)])
-    same = groups([record.id for record in records], store.marks(repo.key))
-    return replay(records, same, load_weights())
+    said = said or {}
+    marks = {id: list(others) for id, others in store.marks(repo.key).items()}
+    for id, votes in said.items():
+        agreed = [other for other, count in votes.items() if count >= 1]
+        marks[id] = [o for o in marks.get(id, []) if votes.get(o, 0) > -1] + agreed
+    found = replay(records, groups([record.id for record in records], marks), load_weights())
+    return [_judged(one, said.get(one.record.id, {})) for one in found]
+
+
+def _judged(one: Replayed, votes: Mapping[str, float]) -> Replayed:
+    """The report with what people said of single matches."""
+    pairs = zip(one.near, one.marked, strict=True)
+    return replace(one, marked=tuple(right and votes.get(near.record.id, 0) > -1 for near, right in pairs))
 
 
 def told(repo: RepoHistory, found: list[Replayed]) -> str:
