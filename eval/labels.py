@@ -175,12 +175,12 @@ def figures(judged: Sequence[Judged], dated: bool) -> Figures:
     touched, speaking = 0, Counter[str]()
     for one in judged:
         speaking.update(one.speaking)
-        left_out = one.example.unsure | one.example.given
-        names = [name for name in one.set if name not in left_out]
-        right = [name for name in names if name in one.example.labels]
+        example = one.example
+        names = [name for name in one.set if example.tells(name) and name not in example.given]
+        right = [name for name in names if name in example.labels]
         set_all.update(names)
         set_right.update(right)
-        wanted.update(one.example.labels - left_out)
+        wanted.update(example.labels - example.given)
         touched += bool(one.set)
     told = {name for name, n in wanted.items() if n >= LEAST_EXAMPLES // STEPS} | set(set_all)
     rows = [

@@ -184,6 +184,7 @@ class SuggestedLabel(_Value):
     text: str = Field(description="that line, redacted")
     tested: int = Field(description="issues on which it was set when it was last tested")
     right: int = Field(description="of these, those on which people had set it, too")
+    rivals: list[str] = Field(default=[], description="labels that people do not set together with it")
 
 
 class Support(_Value):

@@ -40,7 +40,6 @@ class LabelChanged:
     label: str
     added: bool
     by: str
-    by_person: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +157,7 @@ def _issues(seen: Payload, ref: IssueRef) -> Event:
     if seen.action in {"labeled", "unlabeled"}:
         if seen.label is None:
             return Ignored("malformed")
-        person = seen.sender is not None and not seen.sender.is_bot
-        return LabelChanged(ref, seen.label.name, seen.action == "labeled", _login(seen.sender), person)
+        return LabelChanged(ref, seen.label.name, seen.action == "labeled", _login(seen.sender))
     if seen.action == "disliked":
         return Disliked(ref)
     if seen.action == "edited" and not _TEXT_CHANGES & seen.changes.keys():

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 import structlog
 
 from bot.github.errors import GitHubError
-from bot.github.events import InstallationChanged, IssueLeft, LabelChanged
+from bot.github.events import InstallationChanged, IssueLeft
+from bot.github.past_outcome import is_person
 from bot.github.ports import Issue, Outcome, PastIssues, Ports
-from bot.github.records import IssueRef
+from bot.github.records import IssueRef, LabelFact
 from bot.history import records
-from bot.history.records import LabelChange
 from bot.history.search import Looked, Releases, still_open
 from bot.ports import CoreFailed
 from knowledge.history.record import Post
@@ -38,15 +38,17 @@ def suggested(ports: Ports, looked: Looked | None, report: Report) -> list[Sugge
     return ports.own_labels.suggested(looked.repo, looked.record, report.title, report.body)
 
 
-def note_label(ports: Ports, event: LabelChanged, by_us: bool) -> None:
-    """Keep who set or removed a label: what people do teaches, and what bots do does not count."""
+def note_labels(ports: Ports, ref: IssueRef, facts: Iterable[LabelFact]) -> None:
+    """Keep who set or removed labels: what people do teaches, and what bots do does not count."""
     if ports.own_labels is None or ports.histories is None:
         return
-    repo = ports.histories.store.find(event.ref.repo.full_name, event.ref.repo.id)
-    if repo is not None:
-        by_person = event.by_person and not by_us
-        change = LabelChange(event.label, event.added, event.by, by_person, ports.clock.now())
-        ports.own_labels.tables.save_label(repo.key, str(event.ref.number), change)
+    repo = ports.histories.store.find(ref.repo.full_name, ref.repo.id)
+    if repo is None:
+        return
+    for fact in facts:
+        by_person = is_person(fact.by) and not fact.by_us
+        change = records.LabelChange(fact.label, fact.added, fact.by, by_person, fact.at)
+        ports.own_labels.tables.save_label(repo.key, str(ref.number), change)
 
 
 def keep_issue(ports: Ports, ref: IssueRef, issue: Issue, looked: Looked | None) -> None:
@@ -54,6 +56,8 @@ def keep_issue(ports: Ports, ref: IssueRef, issue: Issue, looked: Looked | None)
     if ports.histories is not None and looked is not None:
         post = Post(str(ref.number), issue.title, issue.body, issue.created_at, "open")
         ports.histories.keep(looked, records.PastIssue(post, still_open()))
+        # Those of its template came before there was an issue to keep them of.
+        note_labels(ports, ref, ports.store.label_facts(ref))
 
 
 def issue_left(ports: Ports, event: IssueLeft) -> Outcome:

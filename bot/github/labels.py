@@ -15,7 +15,7 @@ from bot.github.ports import GitHub, Issue, LabelEvent, Ports
 from bot.github.posting import spend
 from bot.github.records import IssueRef
 from bot.github.repo_config import RepoConfig
-from knowledge.triage import AXES, AxisName, Triage
+from knowledge.triage import AXES, AxisName, SuggestedLabel, Triage
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def plan_labels(
     return LabelPlan(tuple(dict.fromkeys(add)), tuple(dict.fromkeys(remove)))
 
 
-def own_labels(triage: Triage, config: RepoConfig) -> tuple[str, ...]:
+def own_labels(triage: Triage, config: RepoConfig) -> tuple[SuggestedLabel, ...]:
     """The labels learned from people's that the configuration lets be set, likeliest first.
 
     Those that an axis or a request sets follow these.
@@ -66,18 +66,19 @@ def own_labels(triage: Triage, config: RepoConfig) -> tuple[str, ...]:
     if rules is None:
         return ()
     others = _keys({*_mapped(config), config.request_label or ""})
-    names = [one.label for one in triage.own_labels if rules.allows(one.label)]
-    return tuple(name for name in names if name.casefold() not in others)
+    return tuple(
+        one for one in triage.own_labels if rules.allows(one.label) and one.label.casefold() not in others
+    )
 
 
 def plan_own_labels(
-    wanted: Iterable[str],
+    wanted: Iterable[SuggestedLabel],
     config: RepoConfig,
     present: Iterable[str],
     events: Iterable[LabelEvent],
     login: str,
 ) -> LabelPlan:
-    """Which of them to set: not what people removed, and of a group that excludes others only the first.
+    """Which of them to set, likeliest first: not what people removed, and of labels that exclude each other only one.
 
     One that is on the issue stays, whoever set it.
     """
@@ -88,11 +89,12 @@ def plan_own_labels(
     on, _, refused = _standing(present, events, login)
     taken = {group for name in present for group in rules.groups(name)}
     add: list[str] = []
-    for name in wanted:
-        groups = set(rules.groups(name))
-        if name.casefold() not in on | refused and not groups & taken:
-            add.append(name)
-            taken |= groups
+    for one in wanted:
+        groups = set(rules.groups(one.label))
+        if one.label.casefold() in on | refused or groups & taken or _keys(one.rivals) & on:
+            continue
+        add.append(one.label)
+        taken |= groups
     return LabelPlan(add=tuple(add))
 
 
@@ -191,7 +193,7 @@ def write_labels(
         for name in missing:
             github.create_label(ref.repo, PassedLabel(name))
         existing |= set(missing)
-    add = pass_labels(plan.add, mapped | set(own), existing)
+    add = pass_labels(plan.add, mapped | {one.label for one in own}, existing)
     remove = pass_labels(plan.remove, mapped, issue.labels)
     if add or remove:
         spend(ports, ref.installation_id, len(remove) + bool(add))

@@ -20,7 +20,7 @@ log = structlog.get_logger(__name__)
 
 ROLE_WEIGHT: dict[Role, float] = {"maintainer": 1.0, "author": 0.5, "other": 0.25}
 """What a vote counts. A maintainer's newest one decides alone; of others it takes as many as make 1."""
-AT_ONCE = timedelta(seconds=10)
+AT_ONCE = timedelta(seconds=30)
 """A label set so soon after the issue was opened came with its template or form."""
 LEAST_NEW = 25
 """Labels and votes of people since the last time, before heads are learned again; or a tenth where that is more."""
@@ -49,7 +49,8 @@ class OwnLabels:
         if not heads:
             return []
         traits = traits_of(record.title, record.body, record.small, record.vectors)
-        told = suggest(heads, traits)
+        said = verdicts(self.tables.votes(repo.key, "label", [record.id])).get(record.id, {})
+        told = [one for one in suggest(heads, traits) if said.get(one.head.label, 0) > -1]
         if not told:
             return []
         lines = [clean(title), *clean(body).splitlines()[:MOST_LINES]]
@@ -114,20 +115,22 @@ def _example(issue: Labelled) -> Example | None:
     unsure = {label for label, told in by_label.items() if not told[-1].by_person} - on
     given = {label for label in on if issue.opened and by_label[label][0].by and by_label[label][0].added
              and by_label[label][0].at - issue.opened <= AT_ONCE}  # fmt: skip
-    weight = 1.0 if any(change.by_person for change in issue.changes) else 0.0
-    voted: dict[str, list[Vote]] = {}
-    for vote in issue.votes:
-        voted.setdefault(vote.subject, []).append(vote)
-    for label, votes in voted.items():
-        count = counted(votes)
-        if label in by_label and abs(count) < 1:
-            continue
-        weight = max(weight, min(1.0, abs(count)))
-        on, unsure = (on | {label} if count > 0 else on - {label}), unsure - {label}
-    if weight == 0:
+    looked_through = any(change.by_person for change in issue.changes)
+    votes = {label: count for label, count in verdicts(issue.votes).get(issue.id, {}).items() if count}
+    # Less than a maintainer's word changes nothing of what a person or a bot did.
+    votes = {label: count for label, count in votes.items() if abs(count) >= 1 or label not in by_label}
+    on = on - votes.keys() | {label for label, count in votes.items() if count > 0}
+    if not looked_through and not votes:
         return None
     return Example(
-        issue.id, issue.opened, issue.traits, frozenset(on), frozenset(unsure), frozenset(given & on), weight
+        issue.id,
+        issue.opened,
+        issue.traits,
+        frozenset(on),
+        frozenset(unsure - votes.keys()),
+        frozenset(given & on),
+        None if looked_through else frozenset(votes),
+        1.0 if looked_through else min(1.0, max(map(abs, votes.values()))),
     )
 
 
@@ -158,4 +161,5 @@ def _shown(one: Suggested, number: int, line: str) -> SuggestedLabel:
         text=line.strip()[:LINE_CHARS],
         tested=one.head.tested,
         right=one.head.right,
+        rivals=sorted(one.head.rivals),
     )
