@@ -213,6 +213,8 @@ def wilson(hits: int, n: int) -> Estimate:
 def table(found: Mapping[str, Figures]) -> str:
     """The figures of each repository as Markdown, and of all together."""
     lines = [
+        IN_TIME if all(one.dated for one in found.values()) else UNDATED,
+        "",
         "| | issues tried | precision of what is set | share of issues with a label set |",
         "|---|---|---|---|",
     ]

@@ -33,6 +33,8 @@ MOST_EXAMPLES = 3_000
 """The newest are learned from; the work grows with the square."""
 HELD_OUT = 0.2
 NEVER = 1.01
+LIKELY = 0.5
+"""No label is set that is less likely than not."""
 _PARTS = 10
 """Of the examples in order: each is left out as a whole to learn how far a score can be trusted."""
 _LEAST_CUT = 8
@@ -296,7 +298,7 @@ def _fit(examples: Sequence[Example], labels: Sequence[str]) -> list[Head]:
     shares = np.where(known, truth, 0).sum(0) / np.maximum(known.sum(0), 1)
     targets = np.where(known, truth, shares[None, :]).astype(np.float64)
     fit = fit_ridge(invert(gram, weights, _PENALTY), targets, weights, _left_out_with(examples))
-    lines = [_calibrated(fit.held_out[:, n], truth[:, n], known[:, n]) for n in range(len(labels))]
+    lines = [_calibrated(fit.held_out[:, n], truth[:, n], weights * known[:, n]) for n in range(len(labels))]
     p = np.column_stack([sigmoid(a * fit.held_out[:, n] + b) for n, (a, b) in enumerate(lines)])
     rivals = _rivals(truth & known)
     lexical = _primal(rows, fit.alpha, vocabulary.size) / blocks
@@ -361,14 +363,14 @@ def _rivals(truth: Truths) -> Truths:
     return np.asarray(apart & ~np.eye(len(counts), dtype=bool))
 
 
-def _calibrated(scores: Array, truth: Truths, known: Truths) -> tuple[float, float]:
+def _calibrated(scores: Array, truth: Truths, weights: Array) -> tuple[float, float]:
     """Slope and offset of a logistic curve over left-out scores (Platt, 1999), pulled a little towards 4 and -2."""
-    x, y = np.column_stack([scores[known], np.ones(int(known.sum()))]), truth[known].astype(float)
+    x, y = np.column_stack([scores, np.ones(len(scores))]), truth.astype(float)
     w, start, pull = np.array([4.0, -2.0]), np.array([4.0, -2.0]), np.array([0.02, 1e-6])
     for _ in range(50):
         p = sigmoid(x @ w)
-        curve = (x * (p * (1 - p))[:, None]).T @ x + np.diag(pull)
-        step = np.clip(np.linalg.solve(curve, x.T @ (p - y) + pull * (w - start)), -3, 3)
+        curve = (x * (weights * p * (1 - p))[:, None]).T @ x + np.diag(pull)
+        step = np.clip(np.linalg.solve(curve, x.T @ (weights * (p - y)) + pull * (w - start)), -3, 3)
         w = w - step
         if np.abs(step).max() < 1e-6:
             break
@@ -392,4 +394,8 @@ def lowest_cut(
     enough = (right + few * expected) / (count + few) >= TARGET_PRECISION - 1e-9
     enough &= lower_bound(right / count, count) >= (usual + TARGET_PRECISION) / 2
     good = np.flatnonzero(enough & last & (count >= least) & (p[order] > 0) & (p[order] >= floor))
-    return float(p[order[good[-1]]]) if len(good) else NEVER
+    if not len(good):
+        return NEVER
+    # Halfway to the next one: where reports are told apart well, hardly any has exactly the probability of the last.
+    after = p[order[good[-1] + 1]] if good[-1] + 1 < len(order) else 0.0
+    return float(max((p[order[good[-1]]] + after) / 2, LIKELY, floor))
