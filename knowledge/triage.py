@@ -179,6 +179,18 @@ class EarlierReport(_Value):
     )
 
 
+class SuggestedLabel(_Value):
+    """A label of the repository that fits the report, by what people labelled there."""
+
+    label: str
+    p: float = Field(ge=0, le=1, description="probability that people would set it")
+    line: int = Field(ge=0, description="line of the body that speaks most for it; 0 = the title")
+    text: str = Field(description="that line, redacted")
+    tested: int = Field(description="issues on which it was set when it was last tested")
+    right: int = Field(description="of these, those on which people had set it, too")
+    rivals: list[str] = Field(default=[], description="labels that people do not set together with it")
+
+
 class Support(_Value):
     """How many labelled cases stand behind a fix pattern: `count` of `of`."""
 
@@ -297,6 +309,10 @@ class Triage(_Value):
         default=[],
         description="earlier reports of the repository itself that show the same failure; at most two, none where "
         "its history is not known",
+    )
+    own_labels: list[SuggestedLabel] = Field(
+        default=[],
+        description="labels of the repository that fit, likeliest first; which are set depends on its configuration",
     )
     neighbours: list[Neighbour]
     advice: Advice

@@ -26,7 +26,7 @@ ALL = "distriage,majority,tfidf,minilm,knn"
 
 def register(app: typer.Typer) -> None:
     """Add the command and its subcommand to the application."""
-    from bot.cli import duplicates, fetch_study1
+    from bot.cli import fetch_study1, trackers
 
     epilog = examples(
         "bot eval --report out/",
@@ -37,7 +37,7 @@ def register(app: typer.Typer) -> None:
     group = typer.Typer(invoke_without_command=True, help=eval_command.__doc__, epilog=epilog)
     group.callback()(eval_command)
     fetch_study1.register(group)
-    duplicates.register(group)
+    trackers.register(group)
     app.add_typer(group, name="eval")
 
 

@@ -10,8 +10,10 @@ from pathlib import Path
 from bot.db.connect import SyncPool, migrated_database, sync_pool
 from bot.github.errors import GitHubError, Gone
 from bot.history.backfill import Export, Source, Tick, add_releases, fill
+from bot.history.label_store import LabelTables
+from bot.history.labels import OwnLabels, examples_of, verdicts
 from bot.history.records import Forgotten, HistoryStore, RepoHistory
-from bot.history.replay import replayed, told
+from bot.history.replay import labels_told, replayed, told
 from bot.history.search import Histories
 from bot.history.store import PostgresHistory
 from bot.ports import Recorder
@@ -39,7 +41,9 @@ def fill_from_file(
     """Read an export; returns how many issues are kept. Raises UserError."""
     source = Export(file, repository, most)
     with opened(settings) as pool:
-        return _fill(PostgresHistory(pool), EngineCore(settings), repository, source, tick, again=again)
+        kept = _fill(PostgresHistory(pool), EngineCore(settings), repository, source, tick, again=again)
+        OwnLabels(LabelTables(pool)).learn_what_is_due()
+        return kept
 
 
 def fill_from_github(
@@ -75,6 +79,7 @@ def fill_from_github(
                 installation=installation,
             )
             add_releases(store, ref.full_name, ref.id, source.first_holding)
+            OwnLabels(LabelTables(pool)).learn_what_is_due()
         except GitHubError as error:
             raise _unanswered(error) from error
         return kept
@@ -85,11 +90,13 @@ def replay_history(settings: Settings, repository: str, *, fit: bool) -> str:
     with opened(settings) as pool:
         store = PostgresHistory(pool)
         repo = _known(store, repository)
-        found = replayed(store, repo)
+        tables = LabelTables(pool)
+        found = replayed(store, repo, verdicts(tables.votes(repo.key, "same")))
         if fit:
             store.save_threshold(repo.key, own_threshold(found))
             repo = _known(store, repository)
-        return told(repo, found)
+        labels = labels_told(repo, examples_of(tables.labelled(repo.key)))
+        return f"{told(repo, found)}\n{labels}"
 
 
 def _known(store: HistoryStore, repository: str) -> RepoHistory:
@@ -109,6 +116,7 @@ def open_history(settings: Settings, repository: str, knowledge: Knowledge) -> I
     with opened(settings) as pool:
         histories = Histories(PostgresHistory(pool), KnownEngine(knowledge), web=settings.github_web_url)
         _known(histories.store, repository)
+        own = OwnLabels(LabelTables(pool))
 
         def look(report: Report, triage: Triage) -> Triage:
             name, _, number = report.id.rpartition("#")
@@ -117,7 +125,10 @@ def open_history(settings: Settings, repository: str, knowledge: Knowledge) -> I
             # The day alone is known: what was opened on it counts as earlier.
             post = Post(id, report.title, report.body, opened_at + timedelta(days=1) if opened_at else None)
             looked = histories.look(repository, None, post, triage)
-            return triage.model_copy(update={"same_failure": list(looked.earlier)}) if looked else triage
+            if looked is None:
+                return triage
+            labels = own.suggested(looked.repo, looked.record, report.title, report.body)
+            return triage.model_copy(update={"same_failure": list(looked.earlier), "own_labels": labels})
 
         yield look
 

@@ -10,7 +10,7 @@ from bot.github.decide import mode_now
 from bot.github.drafts import as_decided
 from bot.github.errors import Gone, NotAllowed, TooLarge, TryAgain
 from bot.github.gists import MOST_GISTS, gist_ids, text_of
-from bot.github.history import looked_for
+from bot.github.history import looked_for, suggested
 from bot.github.ports import Comment, GitHub, Issue, Ports
 from bot.github.posting import find_own
 from bot.github.records import IssueRef, merge
@@ -82,11 +82,13 @@ def look(github: GitHub, ports: Ports, ref: IssueRef, issue: Issue, config: Repo
     decision = ports.store.draft_decision(ref, report.content_hash)
     triage = as_decided(triage, decision)
     looked = looked_for(ports, ref, report, issue, triage)
-    triage = triage.model_copy(update={"same_failure": list(looked.earlier)}) if looked else triage
+    labels = suggested(ports, looked, report)
+    if looked:
+        triage = triage.model_copy(update={"same_failure": list(looked.earlier), "own_labels": labels})
     label_triage = triage
     if pasted.outsiders and triage.measured and any(config.labels.values()):
         vouched = replace(report, body=pasted.vouched_below(text))
-        label_triage = ports.core.triage(vouched, quick=True)
+        label_triage = ports.core.triage(vouched, quick=True).model_copy(update={"own_labels": labels})
         check_ids(label_triage, ports.core.ids)
     own = find_own(github, ports, ref, comments)
     triage = pasted.said_by(triage)

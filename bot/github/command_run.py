@@ -13,6 +13,8 @@ from bot.github.ports import MAY_WRITE, Comment, GitHub, Issue, Outcome, Permiss
 from bot.github.posting import spend
 from bot.github.records import CommentNote, Correction, DraftDecision, IssueRef, PastedResult
 from bot.github.triage_issue import triage_issue
+from bot.github.votes import note_correction, note_vote, thumbs
+from bot.history.label_store import Role
 from knowledge.diagnostics import parse_result
 from knowledge.diagnostics.result import join_blocks, split_blocks
 from knowledge.errors import InputError
@@ -98,6 +100,11 @@ def _perform(github: GitHub, ports: Ports, given: _Given, command: Command) -> O
         title, body = clean(issue.title), clean(issue.body)
         labels = dict(command.labels)
         store.save_correction(Correction(ref, comment.id, comment.author, now, labels, title, body))
+        note_correction(ports, ref, comment.author, labels, load_config(github, ports, ref.repo))
+    if command.word in {"same", "different"}:
+        role: Role = "maintainer" if given.by_maintainer else "author"
+        if not note_vote(ports, ref, ("same", command.text), comment.author, role, command.word == "same"):
+            return Outcome("ignored", "no_history", ref)
     if command.word == "post":
         kept = store.last_triage(ref)
         if kept is None or kept.triage.answer is None or not kept.triage.answer.verified:
@@ -133,17 +140,11 @@ def _react(github: GitHub, ports: Ports, given: _Given, reaction: Reaction, sile
     return 1
 
 
-def thumbs_down(github: GitHub, ref: IssueRef, note: CommentNote) -> list[str]:
-    """Who marked the live comment of the note with a thumb down, sorted."""
-    if note.comment_id is None or note.state != "live":
-        return []
-    return sorted(login for login, content in github.reactions(ref, note.comment_id) if content == "-1")
-
-
 def fold_if_disliked(github: GitHub, ports: Ports, ref: IssueRef) -> Outcome:
     """Fold the comment when somebody who may dismiss it has put a thumb down; the caller holds the issue's lock."""
     note = ports.store.comment_note(ref)
-    down = thumbs_down(github, ref, note) if note is not None else []
+    given = thumbs(github, ref, note) if note is not None else []
+    down = [login for login, up in given if not up]
     issue = github.issue(ref)
     maintainer = next((login for login in down if is_maintainer(github, ref, login)), None)
     by = maintainer or (issue.author if issue.author in down else None)

@@ -13,14 +13,14 @@ from typing import Literal, get_args
 from bot.github.ports import MAY_WRITE, Permission
 from knowledge.triage import AxisName
 
-Word = Literal["again", "explain", "dismiss", "result", "post", "off", "on", "correct"]
-_AUTHOR_MAY: frozenset[Word] = frozenset({"explain", "dismiss", "result"})
+Word = Literal["again", "explain", "dismiss", "result", "post", "off", "on", "correct", "same", "different"]
+_AUTHOR_MAY: frozenset[Word] = frozenset({"explain", "dismiss", "result", "same", "different"})
 _MAX_RESULT = 65_536
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What is asked; `labels` of a correction, `text` of a result."""
+    """What is asked; `labels` of a correction, `text` of a result; of "same" the number of the other issue."""
 
     word: Word
     labels: tuple[tuple[AxisName, tuple[str, ...]], ...] = ()
@@ -59,6 +59,11 @@ def parse_command(body: str, ids: Callable[[AxisName], frozenset[str]]) -> Comma
         return Command("result", text=text) if text else Malformed("empty_result")
     if len(args) == 1 and args[0] in {"explain", "dismiss", "post", "off", "on"}:
         return Command(args[0])  # type: ignore[arg-type]
+    if args[0] in {"same", "different"}:
+        number = args[1].removeprefix("#") if len(args) == 2 else ""
+        if not (number.isascii() and number.isdecimal() and len(number) < 10):
+            return Malformed("no_number")
+        return Command(args[0], text=number)  # type: ignore[arg-type]
     return _correction(args, ids)
 
 
@@ -79,5 +84,5 @@ def _correction(args: list[str], ids: Callable[[AxisName], frozenset[str]]) -> C
 
 
 def may(command: Command, permission: Permission, is_author: bool) -> bool:
-    """Maintainers (write permission) may all; the issue's author may explain, dismiss and give a result."""
+    """Maintainers (write permission) may all; its author may explain, dismiss, give a result and vote."""
     return permission in MAY_WRITE or (is_author and command.word in _AUTHOR_MAY)

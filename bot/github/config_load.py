@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from bot.gate.markdown import pass_markdown
 from bot.github.errors import Gone, NotAllowed, TryAgain
-from bot.github.ports import File, GitHub, Ports
+from bot.github.ports import File, GitHub, Ports, Store
 from bot.github.posting import own_comments, spend, with_marker
 from bot.github.records import ConfigCache, IssueRef, RepoRef
 from bot.github.repo_config import CONFIG_PATH, ConfigError, RepoConfig, parse_config
@@ -33,6 +33,12 @@ def load_config(github: GitHub, ports: Ports, repo: RepoRef) -> RepoConfig:
     if now != known:
         ports.store.save_config(repo.id, now)
     return _good(now)
+
+
+def known_config(store: Store, repo_id: int) -> RepoConfig:
+    """The configuration as it was last read; the defaults where it never was."""
+    known = store.config(repo_id)
+    return _good(known) if known is not None else RepoConfig()
 
 
 def cache_after(

@@ -16,7 +16,7 @@ from bot.github.events import (
     LabelChanged,
     parse,
 )
-from bot.github.history import forget_repositories, issue_left
+from bot.github.history import forget_repositories, issue_left, note_labels
 from bot.github.offline import OfflineGitHub
 from bot.github.ports import Delivery, GitHub, Outcome, Ports
 from bot.github.records import IssueRef, LabelFact
@@ -97,9 +97,9 @@ def _github(event: IssueText, ports: Ports) -> GitHub:
 
 def _label(event: LabelChanged, ports: Ports) -> Outcome:
     by_us = ports.app is not None and event.by == _own_login(ports, event.ref)
-    ports.store.save_label_fact(
-        LabelFact(event.ref, event.label, event.added, event.by, by_us, ports.clock.now())
-    )
+    fact = LabelFact(event.ref, event.label, event.added, event.by, by_us, ports.clock.now())
+    ports.store.save_label_fact(fact)
+    note_labels(ports, event.ref, [fact])
     return Outcome("noted", "label", event.ref)
 
 

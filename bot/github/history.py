@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -10,14 +10,15 @@ import structlog
 
 from bot.github.errors import GitHubError
 from bot.github.events import InstallationChanged, IssueLeft
+from bot.github.past_outcome import is_person
 from bot.github.ports import Issue, Outcome, PastIssues, Ports
-from bot.github.records import IssueRef
+from bot.github.records import IssueRef, LabelFact
 from bot.history import records
 from bot.history.search import Looked, Releases, still_open
 from bot.ports import CoreFailed
 from knowledge.history.record import Post
 from knowledge.report import Report
-from knowledge.triage import Triage
+from knowledge.triage import SuggestedLabel, Triage
 
 log = structlog.get_logger(__name__)
 
@@ -30,11 +31,33 @@ def looked_for(ports: Ports, ref: IssueRef, report: Report, issue: Issue, triage
     return ports.histories.look(ref.repo.full_name, ref.repo.id, post, triage, _releases(ports, ref))
 
 
+def suggested(ports: Ports, looked: Looked | None, report: Report) -> list[SuggestedLabel]:
+    """The repository's own labels that fit the issue; none where nothing was learned."""
+    if ports.own_labels is None or looked is None:
+        return []
+    return ports.own_labels.suggested(looked.repo, looked.record, report.title, report.body)
+
+
+def note_labels(ports: Ports, ref: IssueRef, facts: Iterable[LabelFact]) -> None:
+    """Keep who set or removed labels: what people do teaches, and what bots do does not count."""
+    if ports.own_labels is None or ports.histories is None:
+        return
+    repo = ports.histories.store.find(ref.repo.full_name, ref.repo.id)
+    if repo is None:
+        return
+    for fact in facts:
+        by_person = is_person(fact.by) and not fact.by_us
+        change = records.LabelChange(fact.label, fact.added, fact.by, by_person, fact.at)
+        ports.own_labels.tables.save_label(repo.key, str(ref.number), change)
+
+
 def keep_issue(ports: Ports, ref: IssueRef, issue: Issue, looked: Looked | None) -> None:
     """Keep an issue that was triaged, so that later ones find it."""
     if ports.histories is not None and looked is not None:
         post = Post(str(ref.number), issue.title, issue.body, issue.created_at, "open")
         ports.histories.keep(looked, records.PastIssue(post, still_open()))
+        # Those of its template came before there was an issue to keep them of.
+        note_labels(ports, ref, ports.store.label_facts(ref))
 
 
 def issue_left(ports: Ports, event: IssueLeft) -> Outcome:

@@ -15,7 +15,7 @@ from bot.github.ports import GitHub, Issue, LabelEvent, Ports
 from bot.github.posting import spend
 from bot.github.records import IssueRef
 from bot.github.repo_config import RepoConfig
-from knowledge.triage import AXES, AxisName, Triage
+from knowledge.triage import AXES, AxisName, SuggestedLabel, Triage
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,47 @@ def plan_labels(
             continue
         add += [n for n in wanted.get(axis, ()) if n.casefold() not in on | refused]
     return LabelPlan(tuple(dict.fromkeys(add)), tuple(dict.fromkeys(remove)))
+
+
+def own_labels(triage: Triage, config: RepoConfig) -> tuple[SuggestedLabel, ...]:
+    """The labels learned from people's that the configuration lets be set, likeliest first.
+
+    Those that an axis or a request sets follow these.
+    """
+    rules = config.own_labels
+    if rules is None:
+        return ()
+    others = _keys({*_mapped(config), config.request_label or ""})
+    return tuple(
+        one for one in triage.own_labels if rules.allows(one.label) and one.label.casefold() not in others
+    )
+
+
+def plan_own_labels(
+    wanted: Iterable[SuggestedLabel],
+    config: RepoConfig,
+    present: Iterable[str],
+    events: Iterable[LabelEvent],
+    login: str,
+) -> LabelPlan:
+    """Which of them to set, likeliest first: not what people removed, and of labels that exclude each other only one.
+
+    One that is on the issue stays, whoever set it.
+    """
+    rules = config.own_labels
+    if rules is None:
+        return LabelPlan()
+    present = list(present)
+    on, _, refused = _standing(present, events, login)
+    taken = {group for name in present for group in rules.groups(name)}
+    add: list[str] = []
+    for one in wanted:
+        groups = set(rules.groups(one.label))
+        if one.label.casefold() in on | refused or groups & taken or _keys(one.rivals) & on:
+            continue
+        add.append(one.label)
+        taken |= groups
+    return LabelPlan(add=tuple(add))
 
 
 def plan_request_label(
@@ -127,10 +168,10 @@ def write_labels(
 
     `pending`: the comment asks for something that has not come.
     """
-    mapped, asking = _mapped(config), _request_label(config)
+    mapped, asking, own = _mapped(config), _request_label(config), own_labels(triage, config)
     if asking and not pending and asking.casefold() not in _keys(issue.labels):
         asking = None
-    if not mapped and asking is None:
+    if not mapped and asking is None and not own:
         return LabelPlan()
     events = github.label_events(ref)
     plan = plan_labels(wanted_labels(triage, config), config, issue.labels, events, github.login)
@@ -138,17 +179,21 @@ def write_labels(
         mapped.add(asking)
         request = plan_request_label(asking, pending, issue.labels, events, github.login)
         plan = LabelPlan(plan.add + request.add, plan.remove + request.remove)
+    if own:
+        learned = plan_own_labels(own, config, {*issue.labels, *plan.add}, events, github.login)
+        plan = LabelPlan(plan.add + learned.add, plan.remove)
     if not plan.add and not plan.remove:
         return plan
     existing = github.repo_labels(ref.repo)
     known = _keys(existing)
-    missing = [n for n in plan.add if n.casefold() not in known]
+    # A label that was learned and is gone was deleted by people.
+    missing = [n for n in plan.add if n.casefold() not in known and n in mapped]
     if config.create_labels and missing:
         spend(ports, ref.installation_id, len(missing))
         for name in missing:
             github.create_label(ref.repo, PassedLabel(name))
         existing |= set(missing)
-    add = pass_labels(plan.add, mapped, existing)
+    add = pass_labels(plan.add, mapped | {one.label for one in own}, existing)
     remove = pass_labels(plan.remove, mapped, issue.labels)
     if add or remove:
         spend(ports, ref.installation_id, len(remove) + bool(add))

@@ -26,7 +26,12 @@ def people_of(actor: Mapping[str, Any] | None) -> tuple[str, bool]:
     if not actor:
         return "ghost", False
     login = str(actor.get("login", "ghost"))
-    return login, actor.get("__typename") in _PERSON and not _BOT_NAME.search(login)
+    return login, actor.get("__typename") in _PERSON and is_person(login)
+
+
+def is_person(login: str) -> bool:
+    """Whether a login is that of a person, as far as its name tells; an App's ends in "[bot]"."""
+    return login != "ghost" and not _BOT_NAME.search(login)
 
 
 def outcome_of(node: Mapping[str, Any], events: Sequence[Mapping[str, Any]], full_name: str) -> Outcome:

@@ -29,6 +29,7 @@ from bot.github.records import (
     Resolution,
     TriageRecord,
 )
+from bot.history.labels import OwnLabels
 from bot.history.records import PastIssue
 from bot.history.search import Histories
 from bot.ports import Clock, Core
@@ -357,3 +358,5 @@ class Ports:
     """Where people get an issue's whole diagnostics script; None = nowhere."""
     histories: Histories | None = None
     """Repositories' own histories; None = the same failure is not looked for."""
+    own_labels: OwnLabels | None = None
+    """Heads of repositories' own labels; None = none are suggested."""

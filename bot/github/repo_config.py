@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -88,6 +89,40 @@ class NoiseBudget(_Part):
     of_last: int = Field(default=20, ge=1, le=100)
 
 
+Pattern = Annotated[str, Field(min_length=1, max_length=100)]
+"""A label's name; * stands for anything in it."""
+
+
+class OwnLabels(_Part):
+    """Labels that are learned from what people set here (docs/history.md)."""
+
+    only: list[Pattern] = Field(default=["*"], max_length=200, description="labels that may be set")
+    never: list[Pattern] = Field(default=[], max_length=200, description="of these, the ones that are not")
+    exclusive: list[Pattern | Annotated[list[Pattern], Field(min_length=1, max_length=200)]] = Field(
+        default=[],
+        max_length=50,
+        description="groups, each a pattern or a list of patterns: of a group an issue has one label at most",
+    )
+
+    def allows(self, label: str) -> bool:
+        """Whether the label may be set."""
+        return _fits(label, self.only) and not _fits(label, self.never)
+
+    def groups(self, label: str) -> list[int]:
+        """The numbers of the groups that the label belongs to."""
+        lists = [[group] if isinstance(group, str) else group for group in self.exclusive]
+        return [n for n, patterns in enumerate(lists) if _fits(label, patterns)]
+
+
+def _fits(label: str, patterns: list[str]) -> bool:
+    # Brackets are part of names ("[dist]"), so of a shell's patterns only the star is one.
+    name = label.casefold()
+    return any(
+        re.fullmatch(".*".join(map(re.escape, one.casefold().split("*"))), name) is not None
+        for one in patterns
+    )
+
+
 class RepoConfig(_Part):
     """The whole file; every key may be left out."""
 
@@ -108,6 +143,10 @@ class RepoConfig(_Part):
     thresholds: Thresholds = Thresholds()
     labels: dict[AxisName, dict[Name, Label]] = Field(
         default={}, description="axis, taxonomy id, label to set"
+    )
+    own_labels: OwnLabels | None = Field(
+        default=None,
+        description="set labels as people set them here before; null: they are only shown on the maintainers' page",
     )
     request_label: Label | None = Field(
         default="needs-info",
@@ -230,6 +269,7 @@ _PARTS: dict[str, type[BaseModel]] = {
     "thresholds": Thresholds,
     "ignore": Ignore,
     "noise": NoiseBudget,
+    "own_labels": OwnLabels,
 }
 _KEYS = {part: tuple(model.model_fields) for part, model in _PARTS.items()}
 

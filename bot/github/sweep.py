@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from bot.github.command_run import thumbs_down
 from bot.github.errors import GitHubError
 from bot.github.ports import Delivery, GitHub, Issue, Ports
 from bot.github.records import DraftDecision, IssueRef, RepoRef
+from bot.github.votes import note_thumbs, thumbs
 
 log = structlog.get_logger(__name__)
 
@@ -48,16 +48,19 @@ def untriaged_issues(ports: Ports, window: timedelta) -> Iterator[Delivery]:
 def disliked_comments(ports: Ports, window: timedelta) -> Iterator[Delivery]:
     """Deliveries of our own (action "disliked") for comments of the window with a thumb down.
 
-    Reactions come with no webhook. Whether the thumb is that of somebody who may fold the comment is looked at
-    with the issue's lock held, in `command_run.fold_if_disliked`. The same thumbs are acted on once: the id holds them.
+    Reactions come with no webhook. All thumbs are kept as votes (`note_thumbs`). Whether the thumb is that of
+    somebody who may fold the comment is looked at with the issue's lock held, in `command_run.fold_if_disliked`.
+    The same thumbs are acted on once: the id holds them.
     """
     for github, _, repo in _repos(ports):
         for ref, note in ports.store.recent_comments(repo.id, ports.clock.now() - window):
             try:
-                down = thumbs_down(github, ref, note)
+                given = thumbs(github, ref, note)
+                note_thumbs(github, ports, ref, given)
             except GitHubError as error:
                 _passed_over(error)
                 continue
+            down = [login for login, up in given if not up]
             if down:
                 digest = hashlib.sha256(" ".join(down).encode()).hexdigest()[:16]
                 yield _own(ref, "disliked", f"disliked-{note.comment_id}-{digest}", ports.clock.now())

@@ -11,7 +11,7 @@ from bot.github.config_load import load_config, note_errors
 from bot.github.decide import Say, answered_by_maintainer, leave_alone, other_bot_asks, what_to_say
 from bot.github.errors import GitHubError, Gone, TryAgain
 from bot.github.history import keep_issue
-from bot.github.labels import LabelPlan, wanted_labels, write_labels
+from bot.github.labels import LabelPlan, own_labels, plan_own_labels, wanted_labels, write_labels
 from bot.github.pending import has_arrived, lacking, note_requests, with_lacking
 from bot.github.ports import Comment, GitHub, Outcome, OutcomeKind, Ports
 from bot.github.posting import Posted, hold_back, post, with_marker
@@ -64,6 +64,8 @@ def _act(github: GitHub, ports: Ports, ref: IssueRef, case: Case, force: bool) -
         return _save(ports, ref, case, "silent", "gate_refused", None, (), detail=tuple(error.violations))
     by_axis = wanted_labels(case.label_triage, case.config)
     wanted = tuple(name for names in by_axis.values() for name in names)
+    own = own_labels(case.label_triage, case.config)
+    wanted += plan_own_labels(own, case.config, case.issue.labels, (), github.login).add
     if case.mode == "shadow":
         return _save(ports, ref, case, "shadow", case.why, body if say.what != "nothing" else None, wanted)
     posted, held = None, None

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from bot.history.records import HistoryStore, Outcome, PastIssue, Progress, RepoHistory
+from bot.history.records import HistoryStore, LabelChange, Outcome, PastIssue, Progress, RepoHistory
 from bot.history.search import Releases, kept_issue
 from bot.ports import Recorder
 from knowledge.errors import InputError, UserError
@@ -150,7 +150,9 @@ class Export:
             released=_text(line.record, "released"),
             duplicates=tuple(map(self._own, line.duplicates)),
         )
-        return PastIssue(post, outcome, _text(line.record, "url"))
+        at = post.opened or self._now
+        labels = tuple(LabelChange(name, True, "", True, at) for name in _names(line.record))
+        return PastIssue(post, outcome, _text(line.record, "url"), labels)
 
     def _own(self, id: str) -> str:
         """ "owner/name#12" of the repository itself is "12"."""
@@ -161,6 +163,13 @@ class Export:
 def _text(record: Mapping[str, Any], name: str) -> str:
     value = record.get(name)
     return value[:500] if isinstance(value, str) else ""
+
+
+def _names(record: Mapping[str, Any]) -> list[str]:
+    """An export's labels; who set them is not known, so people did."""
+    value = record.get("labels")
+    names = [name for name in value if isinstance(name, str) and name] if isinstance(value, list) else []
+    return list(dict.fromkeys(name[:200] for name in names))
 
 
 def _time(value: object) -> datetime | None:

@@ -109,6 +109,8 @@ class RepoHistory:
     progress: Progress
     threshold: float | None = None
     """P(same failure) from which on a match is shown, where one was fitted to its own marks."""
+    heads: int = 0
+    """How often heads of its labels were learned."""
 
 
 class Forgotten(DistriageError):

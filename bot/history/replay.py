@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
 from bot.history.explain import own_component, why
 from bot.history.records import HistoryStore, RepoHistory
 from bot.history.search import name_of
+from eval.labels import IN_TIME, UNDATED, by_label, forward, is_dated
+from eval.labels import figures as figures_of_labels
 from eval.replay import Figures, Replayed, figures, own_threshold, replay
+from knowledge.history.heads import LEAST_EXAMPLES, Example
 from knowledge.history.tracker import groups, in_order
 from knowledge.history.verifier import load_weights
 
@@ -13,11 +20,28 @@ LISTED = 100
 """Matches printed, the newest."""
 
 
-def replayed(store: HistoryStore, repo: RepoHistory) -> list[Replayed]:
-    """All reports of the history, in the order in which they were opened."""
+def replayed(
+    store: HistoryStore, repo: RepoHistory, said: Mapping[str, Mapping[str, float]] | None = None
+) -> list[Replayed]:
+    """All reports of the history, in the order in which they were opened.
+
+    `said`: by issue and earlier issue what people voted; from 1 on they are the same, from -1 on they are not, whatever
+    else marks them.
+    """
     records = in_order([record for _, record in store.newer(repo.key, 0)])
-    same = groups([record.id for record in records], store.marks(repo.key))
-    return replay(records, same, load_weights())
+    said = said or {}
+    marks = {id: list(others) for id, others in store.marks(repo.key).items()}
+    for id, votes in said.items():
+        agreed = [other for other, count in votes.items() if count >= 1]
+        marks[id] = [o for o in marks.get(id, []) if votes.get(o, 0) > -1] + agreed
+    found = replay(records, groups([record.id for record in records], marks), load_weights())
+    return [_judged(one, said.get(one.record.id, {})) for one in found]
+
+
+def _judged(one: Replayed, votes: Mapping[str, float]) -> Replayed:
+    """The report with what people said of single matches."""
+    pairs = zip(one.near, one.marked, strict=True)
+    return replace(one, marked=tuple(right and votes.get(near.record.id, 0) > -1 for near, right in pairs))
 
 
 def told(repo: RepoHistory, found: list[Replayed]) -> str:
@@ -50,6 +74,32 @@ def told(repo: RepoHistory, found: list[Replayed]) -> str:
         *_listed(repo, found, repo.threshold if repo.threshold is not None else shipped),
     ]
     return "\n".join(lines) + "\n"
+
+
+def labels_told(repo: RepoHistory, examples: Sequence[Example]) -> str:
+    """How its own labels would have been set, and what to switch on, as Markdown."""
+    lines = [f"# {repo.full_name}: labels that would have been set", ""]
+    judged = forward(examples)
+    found = figures_of_labels(judged, is_dated(examples))
+    if not found.labels:
+        told = f"{len(examples)} issues with labels that people set; a label needs {LEAST_EXAMPLES}. Nothing to learn."
+        return "\n".join([*lines, told]) + "\n"
+    came = sum(bool(one.given) for one in examples)
+    lines += [
+        f"{len(examples)} issues with labels that people set, {found.issues} of them tried. "
+        + (IN_TIME if found.dated else UNDATED),
+        f"Of the labels set, people had set {found.precision}. Share of the issues with a label set: {found.share}.",
+        f"{came} came with a label of their template, which counts for nothing." if came else "",
+        "",
+        *by_label(found),
+        "",
+    ]
+    good = [one.label for one in found.labels if one.worth_it]
+    if not good:
+        return "\n".join([*lines, "No label is set rightly often enough to be switched on."]) + "\n"
+    rules = json.dumps(good, ensure_ascii=False)
+    lines += ["To switch these on, in `.github/distriage.yml`:", "", "```yaml", "mode: label"]
+    return "\n".join([*lines, "own_labels:", f"  only: {rules}", "```"]) + "\n"
 
 
 def _row(name: str, numbers: Figures) -> str:

@@ -16,7 +16,7 @@ from bot.history.records import Forgotten, HistoryStore, KeptIssue, Outcome, Pas
 from bot.ports import CoreFailed, Recorder
 from knowledge.history.growing import GrowingIndex
 from knowledge.history.record import Post, Record
-from knowledge.history.verifier import Near, Weights, closest, load_weights
+from knowledge.history.verifier import SHOWN, Near, Weights, closest, load_weights
 from knowledge.text.quote import clean
 from knowledge.triage import EarlierReport, Triage
 
@@ -29,6 +29,8 @@ TITLE_CHARS = 300
 
 Releases = Callable[[Sequence[tuple[str, datetime]]], Mapping[str, str]]
 """From commits and when they were made to the tags of the first releases that hold them, where one does."""
+Said = Callable[[int, str], Mapping[str, float]]
+"""From a history's key and an issue to what people said of earlier ones: 1 and more = the same, -1 and less = not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +59,14 @@ class Histories:
         recorder: Recorder,
         weights: Weights | None = None,
         web: str = "https://github.com",
+        said: Said = lambda repo, id: {},
     ) -> None:
-        """`web` is where people read issues."""
+        """`web` is where people read issues; `said`, what they voted."""
         self.store = store
         self._recorder = recorder
         self._weights = weights or load_weights()
         self._web = web
+        self._said = said
         self._held: OrderedDict[int, _Held] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -91,7 +95,7 @@ class Histories:
         if made.encoder != repo.encoder:
             log.warning("history of another model; run `bot backfill --again`", repository=full_name)
             return None
-        near = [one for one in self.near(repo, record) if one.shown]
+        near = self._shown(repo, record)
         kept = self._kept(repo, near)
         if releases is not None and self._look_up_releases(repo, kept, releases):
             kept = self._kept(repo, near)
@@ -114,6 +118,21 @@ class Histories:
             if repo.threshold is not None:
                 weights = replace(weights, threshold=repo.threshold)
             return closest(record, found, held.index.words, weights)
+
+    def _shown(self, repo: RepoHistory, record: Record) -> list[Near]:
+        """What is to be shown; what people said of an earlier report is the last word."""
+        said = self._said(repo.key, record.id)
+        found = self.near(repo, record)
+        wanted = [id for id, count in said.items() if count >= 1]
+        far = [id for id in wanted if id not in {one.record.id for one in found}]
+        if far:
+            kept = [one.record for one in self.store.issues(repo.key, far).values() if one.record]
+            held = self._of(repo.key, record.vectors.shape[1])
+            with held.lock:
+                found += closest(record, kept, held.index.words, self._weights)
+        first = [one for one in found if one.record.id in wanted]
+        rest = [one for one in found if one.shown and said.get(one.record.id, 0) > -1 and one not in first]
+        return [*first, *rest][:SHOWN]
 
     def _of(self, key: int, dims: int) -> _Held:
         with self._lock:

@@ -22,7 +22,7 @@ _OUTCOME = (
     "duplicates",
 )  # fmt: skip
 _FACTS = ("title", "url", "content_hash", "opened", *_OUTCOME)
-_EVIDENCE = ("version", "record", "vectors")
+_EVIDENCE = ("version", "record", "vectors", "small")
 _BATCH = 2_000
 
 
@@ -99,6 +99,7 @@ class PostgresHistory(Table):
             row["encoder"],
             Progress(**row["progress"]),
             row["threshold"],
+            row["heads"],
         )
 
     def save_page(self, key: int, page: Sequence[KeptIssue], progress: Progress | None = None) -> None:
@@ -134,12 +135,12 @@ class PostgresHistory(Table):
         ):
             cursor.itersize = _BATCH
             cursor.execute(
-                "SELECT version, record, vectors FROM history_issues WHERE repo = %s AND version > %s"
+                "SELECT version, record, vectors, small FROM history_issues WHERE repo = %s AND version > %s"
                 " ORDER BY version, id",
                 (key, version),
             )
             for row in cursor:
-                yield row["version"], Record.from_json(row["record"], _vectors(row["vectors"]))
+                yield row["version"], _record(row)
 
     def issues(self, key: int, ids: Sequence[str]) -> dict[str, KeptIssue]:
         """See the protocol."""
@@ -222,7 +223,16 @@ def _clean(value: Any) -> Any:
 def _evidence(record: Record | None, version: object) -> Row:
     assert record is not None
     vectors = np.asarray(record.vectors, "<f2").tobytes()
-    return {"version": version, "record": clean_json(record.to_json()), "vectors": vectors}
+    return {
+        "version": version,
+        "record": clean_json(record.to_json()),
+        "vectors": vectors,
+        "small": record.small,
+    }
+
+
+def _record(row: Row) -> Record:
+    return Record.from_json(row["record"], unpacked(row["vectors"]), bytes(row["small"]))
 
 
 def _save_labels(connection: psycopg.Connection[Any], key: int, page: Sequence[KeptIssue]) -> None:
@@ -247,7 +257,8 @@ def _save_labels(connection: psycopg.Connection[Any], key: int, page: Sequence[K
         )
 
 
-def _vectors(data: bytes) -> Floats:
+def unpacked(data: bytes) -> Floats:
+    """Both vectors of a record, as the column `vectors` has them."""
     return np.frombuffer(data, "<f2").astype(np.float32).reshape(2, -1)
 
 
@@ -260,6 +271,6 @@ def _issue(row: Row, labels: tuple[LabelChange, ...]) -> KeptIssue:
         content_hash=row["content_hash"],
         opened=row["opened"],
         outcome=Outcome(**{**values, "duplicates": tuple(values["duplicates"])}),
-        record=Record.from_json(row["record"], _vectors(row["vectors"])),
+        record=_record(row),
         labels=labels,
     )

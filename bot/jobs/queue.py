@@ -71,6 +71,11 @@ def make_queue() -> App:
     async def reactions(context: JobContext, timestamp: int) -> None:
         await _chore(context, "reactions")
 
+    @app.periodic(cron="52 * * * *")
+    @app.task(name="learn", queue=QUEUE, queueing_lock="learn", lock="learn", pass_context=True)
+    async def learn(context: JobContext, timestamp: int) -> None:
+        await _chore(context, "learn")
+
     return app
 
 

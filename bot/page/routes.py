@@ -11,22 +11,24 @@ from datetime import UTC, datetime
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
+from bot.github.config_load import known_config
 from bot.github.drafts import fault
 from bot.github.intake import new_delivery
 from bot.github.records import CommentNote, Correction, DraftDecision, TriageRecord
 from bot.github.store.given_labels import GivenTables
 from bot.github.store.postgres import PostgresStore
 from bot.github.sweep import decided_draft
+from bot.github.votes import correction_votes
+from bot.history.label_store import Kind, LabelTables, Vote
+from bot.history.store import PostgresHistory
 from bot.http.body import Malformed, TooLarge, form_of, read_body
 from bot.page.query import query_of, same_view
 from bot.page.sign_in import Session, SignIn
-from bot.page.tables import ReviewTables
+from bot.page.tables import BY, ReviewTables
 from bot.page.view import STYLE, render, unsigned
 from bot.runtime.resources import Service
 from knowledge.taxonomy import Taxonomy
 from knowledge.triage import AXES
-
-BY = "maintainers' page"
 
 
 def correction_of(
@@ -75,7 +77,8 @@ def page_router(service: Service, sign_in: SignIn, taxonomy: Taxonomy) -> APIRou
     """The routes of the page."""
     router = APIRouter()
     review, store = ReviewTables(service.threads), PostgresStore(service.threads)
-    given = GivenTables(service.threads)
+    given, tables = GivenTables(service.threads), LabelTables(service.threads)
+    histories = PostgresHistory(service.threads)
     secure = service.settings.public_url.startswith("https:")
 
     def signed_in(request: Request) -> Session | None:
@@ -166,10 +169,46 @@ def page_router(service: Service, sign_in: SignIn, taxonomy: Taxonomy) -> APIRou
             if correction is None:
                 return False
             store.save_correction(correction)
+            config = known_config(store, record.issue.repo.id)
+            for name, agrees in correction_votes(correction.labels, config).items():
+                vote(record, "label", name, agrees)
             return True
 
         if not await asyncio.to_thread(save):
             return _page(unsigned("No such triage or label."), 404)
+        return _back(form, number)
+
+    def vote(record: TriageRecord, kind: Kind, subject: str, agrees: bool) -> None:
+        issue = record.issue
+        repo = histories.find(issue.repo.full_name, issue.repo.id)
+        if repo is not None:
+            cast = Vote(str(issue.number), kind, subject, BY, "maintainer", agrees, datetime.now(UTC))
+            tables.save_vote(repo.key, cast)
+
+    @router.post("/votes")
+    async def judge(request: Request) -> Response:
+        read = await posted_form(request)
+        if isinstance(read, Response):
+            return read
+        session, form = read
+        number = triage_number(form)
+
+        def save() -> bool:
+            record = triage_shown(session, number)
+            subject, word = form.get("subject", ""), form.get("agrees", "")
+            if record is None or word not in ("yes", "no"):
+                return False
+            triage = record.triage
+            if form.get("kind") == "label" and subject in {one.label for one in triage.own_labels}:
+                vote(record, "label", subject, word == "yes")
+                return True
+            if form.get("kind") == "same" and subject in {one.id for one in triage.same_failure}:
+                vote(record, "same", subject.rpartition("#")[2], word == "yes")
+                return True
+            return False
+
+        if not await asyncio.to_thread(save):
+            return _page(unsigned("No such label or issue."), 404)
         return _back(form, number)
 
     @router.post("/drafts")

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import date
 
 from bot.db.table import Table
 from bot.github.records import Request, Resolution, TriageRecord
 from bot.github.store.outcomes import OutcomeTables
 from bot.github.store.triages import issue_of, triage_of
+from bot.history.label_store import Kind, LabelTables
 
 PAGE = 25
+BY = "maintainers' page"
+"""Who decides on the page, where nobody has a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,8 @@ class Reviewed:
     """What the comment asked for, and whether it came; oldest first."""
     resolution: Resolution | None = None
     """What resolved it; None while it is open."""
+    votes: Mapping[tuple[Kind, str], bool] = field(default_factory=dict)
+    """What was said on this page of its labels and of earlier issues: by what it is about, whether it is right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +127,7 @@ class ReviewTables(Table):
         issues = [issue_of(row) for row in rows[:PAGE]]
         outcomes = OutcomeTables(self._pool)
         requests, resolutions = outcomes.requests_of(issues), outcomes.resolutions_of(issues)
+        votes = LabelTables(self._pool).votes_by([issue.key for issue in issues], BY)
         shown = [
             Reviewed(
                 row["id"],
@@ -130,6 +137,7 @@ class ReviewTables(Table):
                 row["draft"],
                 tuple(requests.get(issue.key, ())),
                 resolutions.get(issue.key),
+                votes.get(issue.key, {}),
             )
             for row, issue in zip(rows, issues, strict=False)
         ]

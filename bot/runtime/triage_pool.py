@@ -246,7 +246,10 @@ def _recorded(core: Any, asked: dict[str, Any]) -> dict[str, Any]:
     recorder: Recorder = core
     posts = [_post_of(post) for post in asked["posts"]]
     made = recorder.records(posts, triaged=asked["triaged"])
-    records = [{"record": r.to_json(), "vectors": _packed(r.vectors)} for r in made.records]
+    records = [
+        {"record": r.to_json(), "vectors": _packed(r.vectors), "small": base64.b64encode(r.small).decode()}
+        for r in made.records
+    ]
     return {"encoder": made.encoder, "records": records}
 
 
@@ -261,7 +264,7 @@ def _packed(vectors: np.ndarray[Any, Any]) -> str:
 
 def _record_of(value: dict[str, Any]) -> Record:
     vectors = np.frombuffer(base64.b64decode(value["vectors"]), "<f4").reshape(2, -1)
-    return Record.from_json(value["record"], vectors.astype(np.float32))
+    return Record.from_json(value["record"], vectors.astype(np.float32), base64.b64decode(value["small"]))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -15,12 +15,16 @@ from bot.api.routes import Api, api_app
 from bot.db.deliveries import StoredDelivery
 from bot.github import sweep
 from bot.github.app import App
+from bot.github.config_load import known_config
 from bot.github.errors import GitHubError, Outage, TryAgain
 from bot.github.handler import process
 from bot.github.intake import new_delivery
 from bot.github.ports import Delivery, GitHubApp, Ports
 from bot.github.script_route import ScriptLinks, script_router
 from bot.github.store.postgres import PostgresStore
+from bot.github.votes import correction_votes
+from bot.history.label_store import LabelTables
+from bot.history.labels import OwnLabels, VotesOf
 from bot.history.search import Histories
 from bot.history.store import PostgresHistory
 from bot.jobs.retry import TryLater
@@ -46,7 +50,7 @@ from bot.slack.store import SlackStore
 from bot.slack.tokens import InstalledTokens, OneToken, Vault, oauth_client
 from knowledge.report import Report
 from knowledge.taxonomy import load_taxonomy
-from knowledge.triage import Triage
+from knowledge.triage import AxisName, Triage
 
 log = structlog.get_logger(__name__)
 
@@ -80,13 +84,18 @@ def work_of(
     """
     core, store = NamedCore(source, load_taxonomy(), local), PostgresStore(service.threads)
     web = service.settings.github_web_url
+    own = OwnLabels(LabelTables(service.threads), labels_corrected(store))
+    histories = (
+        Histories(PostgresHistory(service.threads), recorder, web=web, said=own.said) if recorder else None
+    )
     ports = Ports(
         app=app,
         store=store,
         clock=SystemClock(),
         core=core,
         script_link=ScriptLinks.of(service.settings).link,
-        histories=Histories(PostgresHistory(service.threads), recorder, web=web) if recorder else None,
+        histories=histories,
+        own_labels=own,
     )
 
     async def sweep_chore() -> None:
@@ -103,10 +112,22 @@ def work_of(
         await _accept(service, disliked)
         log.info("reactions read", disliked=len(disliked))
 
+    async def learn_chore() -> None:
+        await asyncio.to_thread(own.learn_what_is_due)
+
     return Work(
         handlers={"github": github_handler(ports)},
-        chores={"sweep": sweep_chore, "reactions": reactions_chore},
+        chores={"sweep": sweep_chore, "reactions": reactions_chore, "learn": learn_chore},
     )
+
+
+def labels_corrected(store: PostgresStore) -> VotesOf:
+    """What corrections say of a repository's labels, by its configuration as last read."""
+
+    def votes_of(repo_id: int, given: Mapping[AxisName, Sequence[str]]) -> dict[str, bool]:
+        return correction_votes(given, known_config(store, repo_id))
+
+    return votes_of
 
 
 def github_handler(ports: Ports) -> Handler:

@@ -1,7 +1,7 @@
 """What is kept of a report so that it can be found again: words, stack, error lines, versions, vectors; no text.
 
 A record is made once, when a report arrives or is back-filled, and can be stored anywhere: `to_json` gives all of it
-but the vectors, which belong into a column or an array of their own.
+but the vectors and the small words, which belong into columns or arrays of their own.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from knowledge.evidence import Reading, read_report
 from knowledge.evidence.lines import Kind
 from knowledge.history.markup import to_markdown
 from knowledge.history.stacks import Stack, innermost
+from knowledge.history.traits import small_words
 from knowledge.history.words import counted
 from knowledge.judging.features import Floats
 from knowledge.report import Report
@@ -75,22 +76,24 @@ class Record:
     """Float32 (2, dims), each row of unit length: the title alone; the title and the account."""
     failures: tuple[str, ...] = ()
     """Entries of the catalogue that surely apply, where the caller has triaged the report."""
+    small: bytes = b""
+    """Small words, hashed (knowledge/history/traits.py); b"" = made before they were kept."""
 
     def to_json(self) -> dict[str, Any]:
-        """Everything but the vectors as plain values."""
+        """Everything but the vectors and the small words as plain values."""
         values = {name: getattr(self, name) for name in _PLAIN}
         return {**values, "opened": self.opened.isoformat() if self.opened else None}
 
     @classmethod
-    def from_json(cls, values: Mapping[str, Any], vectors: Floats) -> Record:
-        """The record that `to_json` and the vectors describe."""
+    def from_json(cls, values: Mapping[str, Any], vectors: Floats, small: bytes = b"") -> Record:
+        """The record that `to_json`, the vectors and the small words describe."""
         kept: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in values.items()}
         opened = values["opened"]
         kept["opened"] = datetime.fromisoformat(opened) if opened else None
-        return cls(**kept, vectors=vectors)
+        return cls(**kept, vectors=vectors, small=small)
 
 
-_PLAIN = tuple(name for name in Record.__slots__ if name != "vectors")
+_PLAIN = tuple(name for name in Record.__slots__ if name not in ("vectors", "small"))
 
 
 def records_of(posts: Sequence[Post], encoder: Encoder, table: SignatureTable) -> Iterator[Record]:
@@ -142,6 +145,7 @@ def _record(post: Post, reading: Reading, vectors: Floats) -> Record:
         state=post.state,
         resolution=post.resolution,
         vectors=vectors,
+        small=small_words(reading.report.title, reading.prose),
     )
 
 

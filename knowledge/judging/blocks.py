@@ -67,10 +67,10 @@ def gram_of(items: Sequence[Features], weighting: Weighting, name: str) -> Gram:
     column = np.full(SPARSE[name], -1, np.int64)
     used = np.flatnonzero(weighting.idf[name])
     column[used] = np.arange(len(used))
-    return _sparse_gram([Sparse(column[row.index].astype(np.int32), row.weight) for row in rows], len(used))
+    return sparse_gram([Sparse(column[row.index].astype(np.int32), row.weight) for row in rows], len(used))
 
 
-def _sparse_gram(rows: Sequence[Sparse], width: int, step: int = 4096) -> Gram:
+def sparse_gram(rows: Sequence[Sparse], width: int, step: int = 4096) -> Gram:
     """Gram matrix of sparse rows, a slice of the columns at a time so that no dense copy of all is needed."""
     gram = np.zeros((len(rows), len(rows)))
     for start in range(0, width, step):

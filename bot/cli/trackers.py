@@ -1,4 +1,4 @@
-"""`bot eval duplicates`: how often the report that a tracker marked as the same is found again."""
+"""`bot eval duplicates` and `bot eval labels`: what a tracker's export says of how well its history is used."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from knowledge.errors import UserError
 
 
 def register(group: typer.Typer) -> None:
-    """Add the command to the group `eval`."""
+    """Add the commands to the group `eval`."""
     epilog = examples("bot eval duplicates tracker.jsonl.gz --out ranked.jsonl")
     group.command(name="duplicates", epilog=epilog)(duplicates_command)
+    epilog = examples("bot eval labels tracker.jsonl.gz --out labels.jsonl")
+    group.command(name="labels", epilog=epilog)(labels_command)
 
 
 def duplicates_command(
@@ -60,6 +62,53 @@ def duplicates_command(
         lines = (json.dumps({"id": one.id, "near": one.near}, ensure_ascii=False) for one in ranked)
         target.write_text("".join(f"{line}\n" for line in lines), "utf-8")
     sys.stdout.write(table(tracker, {"plain TF-IDF": plain, "distriage": ranked}))
+
+
+def labels_command(
+    file: Annotated[
+        Path, typer.Argument(help="A tracker's export (.jsonl, .jsonl.gz) with the labels that people set.")
+    ],
+    learn_from: Annotated[
+        Path | None, typer.Option(help="Learn from this export instead, and try all issues of FILE.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help='Write {"id", "labels": [likeliest first]} for each issue tried.')
+    ] = None,
+) -> None:
+    """Score how often labels learned from older issues are those that people set on newer ones.
+
+    A record: {"id", "opened", "title", "body", "labels": ["bug"]}. Ids such as "owner/repo#7" make several
+    repositories. Issues without labels are left out: nobody has said what belongs on them.
+    """
+    from bot.cli.evaluate_output import ticking
+    from bot.settings import load_settings
+    from embeddings.encoder import OnnxEncoder
+    from eval.caching import CachingEncoder
+    from eval.labels import by_label, examples_of, figures, forward, is_dated, read_labelled, table
+
+    issues = read_labelled(file)
+    taught = read_labelled(learn_from) if learn_from else {}
+    target = _target(out)
+    settings = load_settings()
+    found, tried = {}, []
+    with ticking() as tick:
+        model = OnnxEncoder(settings.model_dir, settings.cache / "model")
+        encoder = CachingEncoder(model, settings.cache / "history")
+        try:
+            for name, own in issues.items():
+                before = examples_of(taught.get(name, []), encoder, tick) if learn_from else None
+                examples = examples_of(own, encoder, tick)
+                judged = forward(examples, before)
+                found[name] = figures(judged, is_dated(examples))
+                tried += judged
+        finally:
+            encoder.save()
+    if target:
+        lines = (json.dumps({"id": one.example.id, "labels": one.set}, ensure_ascii=False) for one in tried)
+        target.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    sys.stdout.write(table(found))
+    for name, one in found.items():
+        sys.stdout.write("\n".join(["", f"## {name or 'all'}", "", *by_label(one), ""]))
 
 
 def _target(out: Path | None) -> Path | None:

@@ -1,0 +1,91 @@
+"""What people say of a triage, kept as votes: commands, corrections and thumbs teach a repository's history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import structlog
+
+from bot.github.errors import GitHubError
+from bot.github.ports import MAY_WRITE, GitHub, Ports
+from bot.github.records import CommentNote, IssueRef
+from bot.github.repo_config import RepoConfig
+from bot.history.label_store import Kind, Role, Vote
+from knowledge.triage import AxisName
+
+log = structlog.get_logger(__name__)
+
+_THUMBS = {"+1": True, "-1": False}
+
+
+def correction_votes(given: Mapping[AxisName, Sequence[str]], config: RepoConfig) -> dict[str, bool]:
+    """What a correction says of the labels that the corrected axes set: which belong on the issue and which do not."""
+    told: dict[str, bool] = {}
+    for axis, ids in given.items():
+        for id_, label in config.labels.get(axis, {}).items():
+            told[label] = told.get(label, False) or id_ in ids
+    return told
+
+
+def note_correction(
+    ports: Ports, ref: IssueRef, by: str, given: Mapping[AxisName, Sequence[str]], config: RepoConfig
+) -> None:
+    """Keep what a maintainer's correction says of labels."""
+    for label, agrees in correction_votes(given, config).items():
+        note_vote(ports, ref, ("label", label), by, "maintainer", agrees)
+
+
+def note_vote(
+    ports: Ports, ref: IssueRef, about: tuple[Kind, str], by: str, role: Role, agrees: bool
+) -> bool:
+    """Keep a vote; False where the repository has no history."""
+    if ports.own_labels is None or ports.histories is None:
+        return False
+    repo = ports.histories.store.find(ref.repo.full_name, ref.repo.id)
+    if repo is None:
+        return False
+    kind, subject = about
+    vote = Vote(str(ref.number), kind, subject, by, role, agrees, ports.clock.now())
+    ports.own_labels.tables.save_vote(repo.key, vote)
+    return True
+
+
+def role_in(github: GitHub, ref: IssueRef, login: str, author: str) -> Role:
+    """The role of somebody on an issue: what they may do in its repository, else whether it is theirs."""
+    if github.permission(ref.repo, login) in MAY_WRITE:
+        return "maintainer"
+    return "author" if login == author else "other"
+
+
+def thumbs(github: GitHub, ref: IssueRef, note: CommentNote) -> list[tuple[str, bool]]:
+    """Who marked the live comment of the note with a thumb, and whether it points up, sorted."""
+    if note.comment_id is None or note.state != "live":
+        return []
+    found = github.reactions(ref, note.comment_id)
+    return sorted((login, _THUMBS[content]) for login, content in found if content in _THUMBS)
+
+
+def note_thumbs(github: GitHub, ports: Ports, ref: IssueRef, given: Sequence[tuple[str, bool]]) -> int:
+    """Keep thumbs as votes on the earlier issues that a comment shows, where it is there for them alone; how many."""
+    if not given or ports.own_labels is None or ports.histories is None:
+        return 0
+    repo = ports.histories.store.find(ref.repo.full_name, ref.repo.id)
+    kept = ports.store.last_triage(ref)
+    if repo is None or kept is None or kept.triage.measured or any(f.sure for f in kept.triage.findings):
+        return 0
+    shown = [one.id.rpartition("#")[2] for one in kept.triage.same_failure]
+    known = {
+        (vote.by, vote.agrees) for vote in ports.own_labels.tables.votes(repo.key, "same", [str(ref.number)])
+    }
+    new = [(login, up) for login, up in given if (login, up) not in known and login != github.login]
+    if not new or not shown:
+        return 0
+    try:
+        author = github.issue(ref).author
+        for login, up in new:
+            role = role_in(github, ref, login, author)
+            for id in shown:
+                note_vote(ports, ref, ("same", id), login, role, up)
+    except GitHubError as error:
+        log.warning("thumbs not read", issue=ref.name, status=error.status)
+    return len(new)

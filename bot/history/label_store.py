@@ -1,0 +1,276 @@
+"""What a repository's own labels are learned from, and the heads of them, in PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import accumulate
+from typing import Any, Literal
+
+import numpy as np
+import psycopg
+
+from bot.db.connect import clean_text
+from bot.db.table import Row, Table
+from bot.history.records import LabelChange
+from bot.history.store import unpacked
+from knowledge.history.heads import MOST_EXAMPLES, Head, Vocabulary
+from knowledge.history.traits import BLOCKS, Traits, traits_of
+from knowledge.triage import AxisName
+
+Role = Literal["maintainer", "author", "other"]
+Kind = Literal["label", "same"]
+
+_HEAD = (
+    "bias", "slope", "offset", "threshold", "expected", "examples", "tested", "right", "through",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """What somebody said of a label of an issue, or of an earlier issue that was shown below it."""
+
+    id: str
+    """Of the issue."""
+    kind: Kind
+    subject: str
+    """The label, or the id of the earlier issue."""
+    by: str
+    role: Role
+    agrees: bool
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """An issue that people labelled or voted on."""
+
+    id: str
+    opened: datetime | None
+    traits: Traits
+    changes: tuple[LabelChange, ...]
+    """Oldest first."""
+    votes: tuple[Vote, ...]
+
+
+_LABELLED = """
+SELECT id, opened, record -> 'title' AS title, record -> 'body' AS body, small, vectors FROM history_issues AS i
+WHERE repo = %(repo)s AND small <> '' AND (
+  EXISTS (SELECT FROM history_labels AS l WHERE l.repo = i.repo AND l.id = i.id AND l.by_person)
+  OR EXISTS (SELECT FROM history_votes AS v WHERE v.repo = i.repo AND v.id = i.id AND v.kind = 'label'))
+ORDER BY opened DESC NULLS LAST, id DESC LIMIT %(most)s
+"""
+_FACTS = """
+SELECT (SELECT count(*) FROM history_labels WHERE repo = %(repo)s AND by_person)
+     + (SELECT count(*) FROM history_votes WHERE repo = %(repo)s AND kind = 'label') AS facts
+"""
+
+
+_SLACK = """
+SELECT r.repo_id, found[1] AS id, c.labels, c.by_user, c.at FROM history_repos AS r, slack_corrections AS c,
+  regexp_match(c.body, '(?i)/' || regexp_replace(r.full_name, '([.+])', '\\\1', 'g') || '/issues/(\\d{1,9})') AS found
+WHERE r.key = %s AND r.repo_id IS NOT NULL AND found IS NOT NULL ORDER BY c.at, c.delivery_id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SlackCorrection:
+    """What somebody corrected in Slack under a text that links to an issue."""
+
+    repo_id: int
+    id: str
+    by: str
+    given: dict[AxisName, list[str]]
+    at: datetime
+
+
+class LabelTables(Table):
+    """Labels, votes and heads of repositories' histories; every call is its own transaction."""
+
+    def labelled(self, repo: int) -> list[Labelled]:
+        """The newest issues with labels or votes of people, oldest first."""
+        rows = self._rows(_LABELLED, {"repo": repo, "most": MOST_EXAMPLES})[::-1]
+        ids = [row["id"] for row in rows]
+        changes: dict[str, list[LabelChange]] = {}
+        for row in self._rows(
+            "SELECT * FROM history_labels WHERE repo = %s AND id = ANY(%s) ORDER BY at, label", (repo, ids)
+        ):
+            change = LabelChange(row["label"], row["added"], row["by_login"], row["by_person"], row["at"])
+            changes.setdefault(row["id"], []).append(change)
+        votes: dict[str, list[Vote]] = {}
+        for vote in self.votes(repo, "label", ids):
+            votes.setdefault(vote.id, []).append(vote)
+        return [
+            Labelled(
+                row["id"],
+                row["opened"],
+                traits_of(row["title"], row["body"], bytes(row["small"]), unpacked(row["vectors"])),
+                tuple(changes.get(row["id"], ())),
+                tuple(votes.get(row["id"], ())),
+            )
+            for row in rows
+        ]
+
+    def facts(self, repo: int) -> int:
+        """How many labels and votes of people there are to learn from."""
+        row = self._row(_FACTS, {"repo": repo})
+        return int(row["facts"]) if row else 0
+
+    def taught(self) -> list[tuple[int, int]]:
+        """Each history's key, and from how many facts its heads were learned."""
+        return [
+            (row["key"], row["taught"])
+            for row in self._rows("SELECT key, taught FROM history_repos ORDER BY key", ())
+        ]
+
+    def save_label(self, repo: int, id: str, change: LabelChange) -> None:
+        """Keep that a label was set or removed, once; of an issue that is not kept, nothing."""
+        values = {
+            "label": clean_text(change.label),
+            "added": change.added,
+            "by": clean_text(change.by),
+            "by_person": change.by_person,
+            "at": change.at,
+            "repo": repo,
+            "id": id,
+        }
+        self._run(
+            "INSERT INTO history_labels (label, added, by_login, by_person, at, repo, id)"
+            " SELECT %(label)s, %(added)s, %(by)s, %(by_person)s, %(at)s, repo, id FROM history_issues"
+            " WHERE repo = %(repo)s AND id = %(id)s AND NOT EXISTS (SELECT FROM history_labels AS l"
+            " WHERE l.repo = %(repo)s AND l.id = %(id)s AND l.label = %(label)s AND l.at = %(at)s"
+            " AND l.added = %(added)s)",
+            values,
+        )
+
+    def save_vote(self, repo: int, vote: Vote) -> None:
+        """Keep a vote; a later one of the same person replaces it. Of a history that is gone, nothing."""
+        self._run(
+            "INSERT INTO history_votes (repo, id, kind, subject, by_login, role, agrees, at)"
+            " SELECT key, %(id)s, %(kind)s, %(subject)s, %(by)s, %(role)s, %(agrees)s, %(at)s FROM history_repos"
+            " WHERE key = %(repo)s ON CONFLICT (repo, id, kind, subject, by_login) DO UPDATE"
+            " SET role = excluded.role, agrees = excluded.agrees, at = excluded.at",
+            {
+                "repo": repo,
+                "id": vote.id,
+                "kind": vote.kind,
+                "subject": clean_text(vote.subject),
+                "by": clean_text(vote.by),
+                "role": vote.role,
+                "agrees": vote.agrees,
+                "at": vote.at,
+            },
+        )
+
+    def votes(self, repo: int, kind: Kind, ids: Sequence[str] | None = None) -> list[Vote]:
+        """Votes on these issues (None: on all), oldest first."""
+        rows = self._rows(
+            "SELECT * FROM history_votes WHERE repo = %(repo)s AND kind = %(kind)s"
+            " AND (%(ids)s::text[] IS NULL OR id = ANY(%(ids)s)) ORDER BY at, by_login",
+            {"repo": repo, "kind": kind, "ids": list(ids) if ids is not None else None},
+        )
+        return [
+            Vote(
+                row["id"], row["kind"], row["subject"], row["by_login"], row["role"], row["agrees"], row["at"]
+            )
+            for row in rows
+        ]
+
+    def votes_by(
+        self, issues: Sequence[tuple[int, int]], by: str
+    ) -> dict[tuple[int, int], dict[tuple[Kind, str], bool]]:
+        """What one voter said of each of these issues, each a repository's id and a number."""
+        rows = self._rows(
+            "SELECT r.repo_id, v.* FROM history_votes AS v JOIN history_repos AS r ON r.key = v.repo"
+            " WHERE v.by_login = %s AND (r.repo_id, v.id) IN (SELECT * FROM unnest(%s::bigint[], %s::text[]))",
+            (by, [repo for repo, _ in issues], [str(number) for _, number in issues]),
+        )
+        found: dict[tuple[int, int], dict[tuple[Kind, str], bool]] = {}
+        for row in rows:
+            of = found.setdefault((row["repo_id"], int(row["id"])), {})
+            of[row["kind"], row["subject"]] = row["agrees"]
+        return found
+
+    def slack_corrections(self, repo: int) -> list[SlackCorrection]:
+        """Corrections in Slack of texts that link to an issue of the repository, oldest first."""
+        return [
+            SlackCorrection(row["repo_id"], row["id"], row["by_user"], row["labels"], row["at"])
+            for row in self._rows(_SLACK, (repo,))
+        ]
+
+    def heads(self, repo: int) -> list[Head]:
+        """The heads in use, by label."""
+        known = {
+            row["key"]: _vocabulary(row)
+            for row in self._rows("SELECT * FROM label_vocabularies WHERE repo = %s", (repo,))
+        }
+        rows = self._rows("SELECT * FROM label_heads WHERE repo = %s ORDER BY label", (repo,))
+        return [_head(row, known[row["vocabulary"]]) for row in rows]
+
+    def save_heads(self, repo: int, heads: Sequence[Head], facts: int) -> bool:
+        """Put these in the place of those in use, with what they were learned from; False where nothing is kept now."""
+        with self._pool.connection() as connection, connection.transaction():
+            found = connection.execute(
+                "UPDATE history_repos SET heads = heads + 1, taught = %s WHERE key = %s", (facts, repo)
+            )
+            if not found.rowcount:
+                return False
+            connection.execute("DELETE FROM label_heads WHERE repo = %s", (repo,))
+            connection.execute("DELETE FROM label_vocabularies WHERE repo = %s", (repo,))
+            keys: dict[int, int] = {}
+            for head in heads:
+                if id(head.vocabulary) not in keys:
+                    keys[id(head.vocabulary)] = _save_vocabulary(connection, repo, head.vocabulary)
+                _save_head(connection, repo, head, keys[id(head.vocabulary)])
+            return True
+
+
+def _save_vocabulary(connection: psycopg.Connection[Any], repo: int, vocabulary: Vocabulary) -> int:
+    parts = [vocabulary.buckets[name] for name in BLOCKS]
+    row = connection.execute(
+        "INSERT INTO label_vocabularies (repo, sizes, buckets, idf) VALUES (%s, %s, %s, %s) RETURNING key",
+        (
+            repo,
+            [len(part) for part in parts],
+            np.concatenate(parts).tolist(),
+            np.concatenate([vocabulary.idf[name] for name in BLOCKS]).tolist(),
+        ),
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def _vocabulary(row: Row) -> Vocabulary:
+    ends = list(accumulate(row["sizes"], initial=0))
+    parts = {name: slice(ends[n], ends[n + 1]) for n, name in enumerate(BLOCKS)}
+    buckets, idf = np.array(row["buckets"], np.int32), np.array(row["idf"], np.float32)
+    return Vocabulary({n: buckets[part] for n, part in parts.items()}, {n: idf[p] for n, p in parts.items()})
+
+
+def _save_head(connection: psycopg.Connection[Any], repo: int, head: Head, vocabulary: int) -> None:
+    values: Row = {
+        "repo": repo,
+        "label": clean_text(head.label),
+        "vocabulary": vocabulary,
+        "at": head.at.tolist(),
+        "weights": head.weights.tolist(),
+        "dense": head.dense.tolist(),
+        "rivals": sorted(map(clean_text, head.rivals)),
+        **{name: getattr(head, name) for name in _HEAD},
+    }
+    names = ", ".join(f'"{name}"' for name in values)
+    places = ", ".join(f"%({name})s" for name in values)
+    connection.execute(f"INSERT INTO label_heads ({names}) VALUES ({places})".encode(), values)
+
+
+def _head(row: Row, vocabulary: Vocabulary) -> Head:
+    return Head(
+        label=row["label"],
+        vocabulary=vocabulary,
+        at=np.array(row["at"], np.int32),
+        weights=np.array(row["weights"], np.float32),
+        dense=np.array(row["dense"], np.float32),
+        rivals=frozenset(row["rivals"]),
+        **{name: row[name] for name in _HEAD},
+    )
