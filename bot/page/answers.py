@@ -1,4 +1,4 @@
-"""Answers of the page: the headers that all of them carry, and its files (Pico CSS, our own style, one small script)."""
+"""Answers of the page: the headers of all of them, and its files (Pico CSS, our own style, one small script)."""
 
 from __future__ import annotations
 

@@ -186,7 +186,7 @@ def number_in(form: Mapping[str, str], name: str) -> int:
 
 
 def _back(form: Mapping[str, str], part: str) -> Response:
-    """To the triage that was shown: a label is taken back from the triage that it was given on, an earlier one maybe."""
+    """To the triage that was shown; a label may be taken back from an earlier one of the issue."""
     shown = number_in(form, "shown") or number_in(form, "triage")
     query = same_view(form.get("back", ""))
     return go_to(f"/triages/{shown}{f'?{query}' if query else ''}#{part}")

@@ -93,7 +93,7 @@ def plots_of(weeks: Sequence[Week]) -> list[Plot]:
             "From the webhook to the end of its work; paler: 95th percentile. Deliveries are kept for 30 days.",
             [_timed(w) for w in weeks],
             seconds_words,
-            f"{seconds_words(max(timed))} in the slowest week" if timed else "",
+            f"median {seconds_words(max(timed))} in the slowest week" if timed else "",
             "No delivery of these weeks is stored.",
         ),
         _amount(

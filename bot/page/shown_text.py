@@ -28,7 +28,7 @@ AROUND = 3
 
 def comment_html(body: str) -> Markup:
     """A comment as GitHub renders it. Of HTML only folds count, all else is shown as text; links are https alone."""
-    return Markup(_renderer().render(body))  # noqa: S704 - built by the renderer below, which escapes
+    return Markup(_renderer().render(body))
 
 
 def _html(self: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
@@ -79,9 +79,10 @@ class ShownIssue:
 
 
 def quoted_lines(triage: Triage) -> list[QuotedLine]:
-    """What the triage quotes: its evidence, and the lines of its findings, each once."""
+    """What the triage quotes, in the order of the report: its evidence, and the lines of its findings."""
     lines = [*triage.evidence.lines, *(line for finding in triage.findings for line in finding.lines)]
-    return list({(line.in_title, line.line): line for line in reversed(lines)}.values())[::-1]
+    first = {(not line.in_title, line.line): line for line in reversed(lines)}
+    return [first[place] for place in sorted(first)]
 
 
 def shown_issue(title: str, body: str, triage: Triage) -> ShownIssue:

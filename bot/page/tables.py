@@ -81,6 +81,8 @@ class Listed:
     finding: str | None
     sure: bool
     """Whether the finding is probable enough to be said unasked."""
+    p: float
+    """Of the finding; 0 for none."""
     corrected: bool
     dismissed: bool
     draft: bool
@@ -170,7 +172,8 @@ _LIST = f"""
 SELECT t.id, t.repo_name || '#' || t.number AS name, t.title, t.at, {_OUTCOME} AS outcome, t.reason,
   j.scope, j.type #>> '{{answer,0}}' AS type, j.symptom #>> '{{answer,0}}' AS symptom,
   j.cause #>> '{{answer,0}}' AS cause, j.findings #>> '{{0,title}}' AS finding,
-  coalesce((j.findings #>> '{{0,sure}}')::boolean, false) AS sure, {_CORRECTED} AS corrected,
+  coalesce((j.findings #>> '{{0,sure}}')::boolean, false) AS sure,
+  coalesce((j.findings #>> '{{0,p}}')::float, 0) AS p, {_CORRECTED} AS corrected,
   EXISTS (SELECT FROM dismissals AS d WHERE d.repo_id = t.repo_id AND d.number = t.number) AS dismissed,
   {_DRAFT} AS draft
 FROM (SELECT t.* {_MATCHING}
@@ -211,7 +214,7 @@ SELECT * FROM (
   UNION ALL SELECT at, 'draft', by_login, decision, '{{}}' FROM draft_decisions {_OF_ISSUE}
   UNION ALL SELECT first_noted, 'commented', '', '', jsonb_build_object('id', comment_id)
     FROM comment_notes {_OF_ISSUE} AND comment_id IS NOT NULL
-) AS happened ORDER BY at DESC LIMIT {MOST_EVENTS}
+) AS happened ORDER BY at DESC, kind = 'triaged' LIMIT {MOST_EVENTS}
 """
 
 

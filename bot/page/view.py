@@ -19,7 +19,7 @@ from bot.page.tables import Cursor, Listed, Reviewed, Week
 from bot.page.words import OUTCOMES, age, finding_words, happened, names_of, reason_words
 from bot.render.answer import support
 from bot.render.earlier import ending, reasons
-from bot.render.wording import how_sure, opening
+from bot.render.wording import classified, how_sure, opening
 from knowledge.taxonomy import Taxonomy
 from knowledge.triage import AXES, AxisName
 
@@ -134,6 +134,7 @@ def triage_page(frame: Frame, one: Reviewed, query: PageQuery, around: dict[str,
         record=one.record,
         outcome=OUTCOMES[one.outcome],
         reason=reason_words(one.record.reason),
+        classified=classified(triage, frame.taxonomy),
         quotes=quoted_lines(triage),
         axes=[_axis(one, axis, frame.taxonomy) for axis in AXES],
         undo=_undo(one),
@@ -187,7 +188,9 @@ def _undo(one: Reviewed) -> list[Undo]:
 
 def _axis(one: Reviewed, axis: AxisName, taxonomy: Taxonomy) -> AxisRow:
     found = getattr(one.record.triage, axis)
-    names = {entry.id: entry.name for entry in taxonomy.on_axis(axis)}
+    # Numbers are how people speak of stages and symptoms; other ids say no more than the names.
+    numbered = axis in ("stage", "symptom")
+    names = {e.id: f"{e.id} {e.name}" if numbered else e.name for e in taxonomy.on_axis(axis)}
     given = one.corrections.get(axis, [])
     ranked = [ranked for ranked in found.ranking[:_SHOWN] if ranked.id in names]
     shown = [Choice(r.id, names[r.id], round(100 * r.p), r.id in found.answer, r.id in given) for r in ranked]

@@ -9,6 +9,8 @@ from bot.page.tables import Event, Listed
 from bot.render.wording import KINDS
 from knowledge.taxonomy import Taxonomy
 
+LIKELY = 0.5
+"""From which probability on a finding says more in the list than symptom and cause."""
 OUTCOMES = {"posted": "Posted", "would_post": "Would post", "silent": "Silent"}
 _SCOPES = {
     "other_field": "Not about distributed training",
@@ -77,10 +79,10 @@ def finding_words(one: Listed, names: Mapping[str, str]) -> str:
     if one.type in KINDS:
         kind = KINDS[one.type]
         return kind[0].upper() + kind[1:]
-    claimed = ", ".join(names[id_] for id_ in (one.symptom, one.cause) if id_ in names)
-    if claimed:
-        return claimed
-    return f"Possibly: {one.finding}" if one.finding else "Unclear"
+    if one.finding and one.p >= LIKELY:
+        return f"Possibly: {one.finding}"
+    claimed = ", ".join(names[id_] for id_ in (one.symptom, one.cause) if id_ is not None and id_ in names)
+    return claimed or "Unclear"
 
 
 def names_of(taxonomy: Taxonomy) -> dict[str, str]:

@@ -20,7 +20,9 @@ for (const place of document.querySelectorAll("[data-load]")) {
     .then((answer) => (answer.ok ? answer.text() : ""))
     .then((text) => {
       const loaded = new DOMParser().parseFromString(text, "text/html").getElementById("loaded");
-      if (loaded) place.replaceChildren(loaded);
+      // Without the whole text, the quoted lines stay.
+      if (loaded?.hasAttribute("data-whole")) place.replaceChildren(loaded);
+      else if (loaded) place.append(loaded);
     })
     .catch(() => {}); // The link to the text is still there.
 }

@@ -114,8 +114,10 @@ def forms(html: str) -> list[dict[str, str]]:
     found = []
     for form in re.findall(r'<form method="post".*?</form>', html, re.S):
         fields = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', form))
-        for label in re.findall(r'<button name="label" value="([^"]*)"', form):
-            found.append({name: unescape(v) for name, v in {**fields, "label": label}.items()})
+        found += [
+            {name: unescape(v) for name, v in {**fields, "label": label}.items()}
+            for label in re.findall(r'<button name="label" value="([^"]*)"', form)
+        ]
     return found
 
 
