@@ -107,6 +107,13 @@ class Settings(BaseSettings):
     github_private_key_file: Path | None = Field(
         default=None, description="file with the GitHub App's private key, as an alternative to the text"
     )
+    github_client_id: str | None = Field(
+        default=None,
+        description="client id of the GitHub App, for signing in to the page with GitHub; unset = by link only",
+    )
+    github_client_secret: SecretStr | None = Field(
+        default=None, description="client secret for the GitHub client id"
+    )
     github_api_url: str = Field(
         default="https://api.github.com",
         description="root of the REST API; for GitHub Enterprise https://HOST/api/v3",
@@ -200,6 +207,11 @@ class Settings(BaseSettings):
             raise ValueError(
                 "DISTRIAGE_GITHUB_PRIVATE_KEY and DISTRIAGE_GITHUB_PRIVATE_KEY_FILE are both set. "
                 "Unset one of them."
+            )
+        if bool(self.github_client_id) != bool(self.github_client_secret):
+            raise ValueError(
+                "only one of DISTRIAGE_GITHUB_CLIENT_ID and DISTRIAGE_GITHUB_CLIENT_SECRET is set. "
+                "Set both, or neither."
             )
         if any(len(token) < SHORTEST_TOKEN for token in self.api_tokens):
             raise ValueError(
@@ -362,6 +374,9 @@ def load_service_settings() -> Settings:
             "github_private_key": SecretStr(str(kept["pem"])),
             "github_webhook_secret": SecretStr(",".join(secrets)),
         }
+        if settings.github_client_id is None and kept.get("client_id") and kept.get("client_secret"):
+            found["github_client_id"] = str(kept["client_id"])
+            found["github_client_secret"] = SecretStr(str(kept["client_secret"]))
     except (FileNotFoundError, NotADirectoryError):
         return settings
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -124,6 +124,16 @@ def same_text(case: Case, fresh: Issue) -> bool:
     return now.content_hash == case.report.content_hash
 
 
+def text_now(github: GitHub, ref: IssueRef) -> tuple[str, str]:
+    """Title and text of an issue as `look` would read it now, pasted results aside; not redacted.
+
+    Raises `GitHubError`.
+    """
+    issue = github.issue(ref)
+    said = said_below(github.comments(ref) if issue.comments else [], issue.author)
+    return issue.title, whole_text(issue.body, said, _gists(github, issue, said))
+
+
 def _posted(ports: Ports, ref: IssueRef, report: Report) -> WrittenAnswer | None:
     """The drafted answer that a maintainer had posted, while the text is the one it was written for."""
     note = ports.store.comment_note(ref)

@@ -22,8 +22,9 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 from itsdangerous import BadData, URLSafeSerializer
 
-from bot.page.routes import COOKIE, HEADERS
-from bot.page.sign_in import Session, SignIn
+from bot.page.answers import HEADERS
+from bot.page.github_sign_in import BACK
+from bot.page.sign_in import COOKIE, Session, SignIn
 from bot.page.view import created_app, new_app, unsigned
 from bot.runtime.generated_secret import admin_secret
 from bot.settings import CREATED_APP, Settings
@@ -49,6 +50,7 @@ def manifest(public_url: str) -> dict[str, Any]:
         "public": False,
         "hook_attributes": {"url": f"{root}/webhooks/github", "active": True},
         "redirect_url": f"{root}/github/created",
+        "callback_urls": [f"{root}{BACK}"],
         "default_permissions": {"issues": "write", "metadata": "read", "contents": "read"},
         "default_events": ["issues", "issue_comment"],
     }
@@ -84,6 +86,9 @@ class CreatedApp:
     slug: str
     pem: str
     webhook_secret: str
+    client_id: str = ""
+    client_secret: str = ""
+    """Of the App's user flow, by which maintainers sign in."""
 
 
 class NotCreated(Exception):
@@ -98,8 +103,9 @@ def create_app_router(settings: Settings, sign_in: SignIn) -> APIRouter:
     # The form leads to GitHub.
     headers = {
         **HEADERS,
-        "content-security-policy": "default-src 'none'; style-src 'self'; base-uri 'none'; "
-        f"form-action 'self' {settings.github_web_url}",
+        "content-security-policy": HEADERS["content-security-policy"].replace(
+            "form-action 'self'", f"form-action 'self' {settings.github_web_url}"
+        ),
     }
 
     def page(html: str, status: int = 200) -> HTMLResponse:
@@ -168,7 +174,14 @@ def convert(api_url: str, code: str) -> CreatedApp:
         raise NotCreated(f"GitHub answered {answer.status_code}: the code is unknown or has expired.")
     try:
         data = answer.json()
-        found = CreatedApp(int(data["id"]), str(data["slug"]), str(data["pem"]), str(data["webhook_secret"]))
+        found = CreatedApp(
+            int(data["id"]),
+            str(data["slug"]),
+            str(data["pem"]),
+            str(data["webhook_secret"]),
+            str(data.get("client_id") or ""),
+            str(data.get("client_secret") or ""),
+        )
     except (ValueError, KeyError, TypeError) as error:
         raise NotCreated("GitHub's answer cannot be read.") from error
     if "PRIVATE KEY" not in found.pem or not found.webhook_secret or not re.fullmatch(r"[\w-]+", found.slug):

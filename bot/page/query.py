@@ -1,4 +1,4 @@
-"""The filters of the maintainers' page, as they stand in its address."""
+"""The filters of the list, as its address has them."""
 
 from __future__ import annotations
 
@@ -9,37 +9,46 @@ from pydantic import BaseModel, Field
 
 from bot.db.connect import clean_text
 from bot.page.sign_in import Session
-from bot.page.tables import Filters
+from bot.page.tables import Cursor, Filters, Seen
 
-_CORRECTED: dict[str, bool | None] = {"": None, "yes": True, "no": False}
+_YES_NO: dict[str, bool | None] = {"": None, "yes": True, "no": False}
 
 
 class PageQuery(BaseModel):
-    """The query of the page; a form sends what was not chosen as an empty string."""
+    """The query of the list; a form sends what was not chosen as an empty string."""
 
     installation: str = Field(default="", pattern=r"^\d{0,18}$")
     repo: str = Field(default="", max_length=200)
-    outcome: str = Field(default="", max_length=40)
+    outcome: Literal["", "posted", "would_post", "silent"] = ""
     symptom: str = Field(default="", max_length=40)
     corrected: Literal["", "yes", "no"] = ""
-    page: int = Field(default=1, ge=1, le=100_000)
+    draft: Literal["", "yes"] = ""
+    before: str = Field(default="", pattern=r"^(\d{1,17}\.\d{1,18})?$")
+    """Only triages older than this one (microseconds since 1970, then its number)."""
+
+    def seen(self, session: Session) -> Seen:
+        """What the session may see, narrowed to the chosen installation."""
+        chosen = int(self.installation) if self.installation else None
+        own = session.installation
+        return Seen(own if own is not None else chosen, session.repos)
 
     def within(self, session: Session) -> Filters:
         """The filters, kept to what the session may see."""
-        chosen = int(self.installation) if self.installation else None
+        at, _, number = self.before.partition(".")
         return Filters(
-            installation=session.installation if session.installation is not None else chosen,
+            seen=self.seen(session),
             repo=clean_text(self.repo),
-            outcome=clean_text(self.outcome),
+            outcome=self.outcome,
             symptom=clean_text(self.symptom),
-            corrected=_CORRECTED[self.corrected],
-            page=self.page,
+            corrected=_YES_NO[self.corrected],
+            draft=_YES_NO[self.draft],
+            before=Cursor(int(at), int(number)) if at else None,
         )
 
-    def link(self, page: int | None = None) -> str:
-        """The query as text, for another page of the same filters."""
-        values = self.model_dump(exclude_defaults=True) | ({"page": page} if page else {})
-        return urlencode(values)
+    def link(self, before: Cursor | None = None) -> str:
+        """The filters as text; `before` is where the next page begins."""
+        values = self.model_dump(exclude_defaults=True, exclude={"before"})
+        return urlencode(values | ({"before": str(before)} if before else {}))
 
 
 def query_of(text: str) -> PageQuery | None:
@@ -51,6 +60,6 @@ def query_of(text: str) -> PageQuery | None:
 
 
 def same_view(text: str) -> str:
-    """A query that a form sent back, made anew; "" when it is none of ours."""
+    """A query that a form sent back, rebuilt; "" when it is none of ours."""
     query = query_of(text)
     return query.link() if query is not None else ""

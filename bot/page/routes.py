@@ -1,279 +1,156 @@
-"""The maintainers' page: sign-in by link, triages with filters, corrections by one click."""
+"""The maintainers' page: sign-in by link, the list, one triage with its issue's text, the weeks, the files."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime
+from dataclasses import dataclass
 
+import structlog
 from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.responses import Response
 
-from bot.github.config_load import known_config
-from bot.github.drafts import fault
-from bot.github.intake import new_delivery
-from bot.github.records import CommentNote, Correction, DraftDecision, TriageRecord
+from bot.github.case import text_now
+from bot.github.errors import GitHubError
+from bot.github.ports import GitHubApp
+from bot.github.records import TriageRecord
 from bot.github.store.given_labels import GivenTables
-from bot.github.store.postgres import PostgresStore
-from bot.github.sweep import decided_draft
-from bot.github.votes import correction_votes
-from bot.history.label_store import Kind, LabelTables, Vote
-from bot.history.store import PostgresHistory
-from bot.http.body import Malformed, TooLarge, form_of, read_body
-from bot.page.query import query_of, same_view
-from bot.page.sign_in import Session, SignIn
-from bot.page.tables import BY, ReviewTables
-from bot.page.view import STYLE, render, unsigned
+from bot.page.answers import assets, go_to, page
+from bot.page.github_sign_in import START, Visitors
+from bot.page.query import PageQuery, query_of
+from bot.page.shown_text import ShownIssue, shown_issue
+from bot.page.sign_in import COOKIE, Session
+from bot.page.tables import BY, ReviewTables, Seen
+from bot.page.view import Frame, inbox, issue_page, triage_page, unsigned, weeks_page
 from bot.runtime.resources import Service
 from knowledge.taxonomy import Taxonomy
-from knowledge.triage import AXES
 
+log = structlog.get_logger(__name__)
 
-def correction_of(
-    triage_id: int,
-    record: TriageRecord,
-    earlier: Sequence[Correction],
-    axis: str,
-    label: str,
-    taxonomy: Taxonomy,
-) -> Correction | None:
-    """The correction of this triage with `label` on `axis`, besides what was clicked before.
-
-    Its comment id is minus the triage's, which no comment has. None for an unknown axis or label.
-    """
-    known = next((name for name in AXES if name == axis), None)
-    if known is None or label not in taxonomy.ids(known):
-        return None
-    labels = next((dict(c.labels) for c in earlier if c.comment_id == -triage_id), {})
-    labels[known] = (label,)
-    return Correction(
-        issue=record.issue,
-        comment_id=-triage_id,
-        by=BY,
-        at=datetime.now(UTC),
-        labels=labels,
-        title=record.title,
-        # The report itself is not kept; its decisive lines are in the triage. Without any, its title is the report.
-        body="\n".join(line.text for line in record.triage.evidence.lines) or record.title,
-    )
-
-
-COOKIE = "distriage"
-FORM_LIMIT = 8_192
-"""Bytes; a form of the page has some hundred."""
 SLACK_SHOWN = 20
-HEADERS = {
-    "cache-control": "no-store",
-    "referrer-policy": "no-referrer",
-    "x-frame-options": "DENY",
-    "x-content-type-options": "nosniff",
-    "content-security-policy": "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'",
-}
+_NOT_KEPT = "The text of this issue is not kept. With the App's key, it is read from GitHub each time."
 
 
-def page_router(service: Service, sign_in: SignIn, taxonomy: Taxonomy) -> APIRouter:
-    """The routes of the page."""
-    router = APIRouter()
-    review, store = ReviewTables(service.threads), PostgresStore(service.threads)
-    given, tables = GivenTables(service.threads), LabelTables(service.threads)
-    histories = PostgresHistory(service.threads)
-    secure = service.settings.public_url.startswith("https:")
+@dataclass(frozen=True, slots=True)
+class IssueTexts:
+    """Reads an issue's text for the page: from GitHub with the App's key, else from the webhook that brought it."""
 
-    def signed_in(request: Request) -> Session | None:
-        return sign_in.session(request.cookies.get(COOKIE))
+    app: GitHubApp | None
+    review: ReviewTables
 
-    async def posted_form(request: Request) -> tuple[Session, dict[str, str]] | Response:
-        """Who sent which form of the page; a refusal otherwise."""
-        # Whoever is not signed in does not get a byte of a body read.
-        session = signed_in(request)
-        if session is None:
-            return _page(unsigned("This form is not from this page, or your sign-in has expired."), 403)
+    def shown(self, record: TriageRecord) -> tuple[ShownIssue | None, str]:
+        """The text, or why there is none."""
+        issue = record.issue
         try:
-            form = form_of(await read_body(request, FORM_LIMIT), request.headers.get("content-type", ""))
-        except TooLarge:
-            return _page(unsigned("This form is too large."), 413)
-        except Malformed:
-            return _page(unsigned("This form is not from this page."), 400)
-        if not sign_in.form_fits(session, form.get("form_token", "")):
-            return _page(unsigned("This form is not from this page, or your sign-in has expired."), 403)
-        return session, form
+            found = (
+                text_now(self.app.installation(issue.installation_id), issue)
+                if self.app is not None
+                else self.review.stored_text(issue.repo.id, issue.number)
+            )
+        except GitHubError as error:
+            log.info("issue not read", subject=issue.name, status=error.status)
+            return None, "GitHub does not show this issue at the moment."
+        return (shown_issue(*found, record.triage), "") if found else (None, _NOT_KEPT)
 
-    def triage_shown(session: Session, number: int) -> TriageRecord | None:
-        """The triage, where there is one and this session may see it."""
-        record = review.triage(number) if number else None
-        if record is None or session.installation not in (None, record.issue.installation_id):
-            return None
-        return record
+
+def page_router(
+    service: Service, visitors: Visitors, taxonomy: Taxonomy, app: GitHubApp | None = None
+) -> APIRouter:
+    """The routes that show something."""
+    router = APIRouter()
+    review, given = ReviewTables(service.threads), GivenTables(service.threads)
+    texts = IssueTexts(app, review)
+    settings = service.settings
+    start = START if settings.github_client_id else ""
+
+    def frame_of(session: Session) -> Frame:
+        token = visitors.links.form_token(session)
+        return Frame(session, token, settings.github_web_url, taxonomy)
+
+    async def asked(request: Request) -> tuple[Session, PageQuery] | Response:
+        """Who asks for which view; a refusal otherwise."""
+        session = await visitors.session(request)
+        if session is None:
+            return page(unsigned("Sign in with a link from `bot admin link`.", sign_in=start), 401)
+        query = query_of(request.url.query)
+        if query is None:
+            return page(unsigned("Unknown filter in the address."), 422)
+        return session, query
 
     @router.get("/sign-in")
     async def enter(token: str = "") -> Response:
-        session = sign_in.enter(token)
+        session = visitors.links.enter(token)
         if session is None:
-            return _page(unsigned("This link is not valid or has expired."), 403)
-        answer = RedirectResponse("/", status_code=303, headers=HEADERS)
+            return page(unsigned("This link is not valid or has expired.", sign_in=start), 403)
+        answer = go_to("/")
         answer.set_cookie(
             COOKIE,
-            sign_in.cookie(session),
+            visitors.links.cookie(session),
             max_age=max(1, int(session.expires - time.time())),
             httponly=True,
             samesite="lax",
-            secure=secure,
+            secure=settings.public_url.startswith("https:"),
         )
         return answer
 
     @router.get("/")
-    async def page(request: Request) -> Response:
-        session = signed_in(request)
-        if session is None:
-            return _page(unsigned("Sign in with a link from `bot admin link`."), 401)
-        filters = query_of(request.url.query)
-        if filters is None:
-            return _page(unsigned("Unknown filter in the address."), 422)
-        wanted = filters.within(session)
-        triages, more = await asyncio.to_thread(review.triages, wanted)
-        weeks = await asyncio.to_thread(review.weeks, wanted.installation)
-        choices = await asyncio.to_thread(review.choices, session.installation)
+    async def listed(request: Request) -> Response:
+        read = await asked(request)
+        if isinstance(read, Response):
+            return read
+        session, query = read
+        triages, more = await asyncio.to_thread(review.triages, query.within(session))
+        own = Seen(session.installation, session.repos)
+        repositories = await asyncio.to_thread(review.repositories, own)
+        return page(inbox(frame_of(session), triages, more, repositories, query))
+
+    @router.get("/triages/{number}")
+    async def one(request: Request, number: str) -> Response:
+        read = await asked(request)
+        if isinstance(read, Response):
+            return read
+        session, query = read
+        found = await asyncio.to_thread(review.reviewed, _number(number), query.seen(session), session.login or BY)
+        if found is None:
+            return page(unsigned("No such triage."), 404)
+        filters = query.within(session)
+        around = await asyncio.to_thread(review.neighbours, filters, found.record.at, found.id)
+        return page(triage_page(frame_of(session), found, query, around))
+
+    @router.get("/triages/{number}/issue")
+    async def text(request: Request, number: str) -> Response:
+        read = await asked(request)
+        if isinstance(read, Response):
+            return read
+        session, query = read
+        found = await asyncio.to_thread(review.reviewed, _number(number), query.seen(session))
+        if found is None:
+            return page(unsigned("No such triage."), 404)
+        issue, why = await asyncio.to_thread(texts.shown, found.record)
+        return page(issue_page(frame_of(session), found, issue, why, query))
+
+    @router.get("/weeks")
+    async def weeks(request: Request) -> Response:
+        read = await asked(request)
+        if isinstance(read, Response):
+            return read
+        session, query = read
+        seen = query.seen(session)
+        found = await asyncio.to_thread(review.weeks, seen)
         # Slack's workspaces belong to no installation: only who may see all of them sees these.
-        slack = [] if wanted.installation is not None else await asyncio.to_thread(given.slack, SLACK_SHOWN)
-        html = render(
-            taxonomy=taxonomy,
-            triages=triages,
-            more=more,
-            weeks=weeks,
-            choices=choices,
-            slack=slack,
-            query=filters,
-            github=service.settings.github_web_url,
-            show_installations=session.installation is None,
-            form_token=sign_in.form_token(session),
-        )
-        return _page(html)
+        slack = await asyncio.to_thread(given.slack, SLACK_SHOWN) if seen.everything else []
+        return page(weeks_page(frame_of(session), found, slack))
 
-    @router.post("/corrections")
-    async def correct(request: Request) -> Response:
-        read = await posted_form(request)
-        if isinstance(read, Response):
-            return read
-        session, form = read
-        number = triage_number(form)
-
-        def save() -> bool:
-            record = triage_shown(session, number)
-            if record is None:
-                return False
-            earlier = store.corrections(record.issue)
-            axis, label = form.get("axis", ""), form.get("label", "")
-            correction = correction_of(number, record, earlier, axis, label, taxonomy)
-            if correction is None:
-                return False
-            store.save_correction(correction)
-            config = known_config(store, record.issue.repo.id)
-            for name, agrees in correction_votes(correction.labels, config).items():
-                vote(record, "label", name, agrees)
-            return True
-
-        if not await asyncio.to_thread(save):
-            return _page(unsigned("No such triage or label."), 404)
-        return _back(form, number)
-
-    def vote(record: TriageRecord, kind: Kind, subject: str, agrees: bool) -> None:
-        issue = record.issue
-        repo = histories.find(issue.repo.full_name, issue.repo.id)
-        if repo is not None:
-            cast = Vote(str(issue.number), kind, subject, BY, "maintainer", agrees, datetime.now(UTC))
-            tables.save_vote(repo.key, cast)
-
-    @router.post("/votes")
-    async def judge(request: Request) -> Response:
-        read = await posted_form(request)
-        if isinstance(read, Response):
-            return read
-        session, form = read
-        number = triage_number(form)
-
-        def save() -> bool:
-            record = triage_shown(session, number)
-            subject, word = form.get("subject", ""), form.get("agrees", "")
-            if record is None or word not in ("yes", "no"):
-                return False
-            triage = record.triage
-            if form.get("kind") == "label" and subject in {one.label for one in triage.own_labels}:
-                vote(record, "label", subject, word == "yes")
-                return True
-            if form.get("kind") == "same" and subject in {one.id for one in triage.same_failure}:
-                vote(record, "same", subject.rpartition("#")[2], word == "yes")
-                return True
-            return False
-
-        if not await asyncio.to_thread(save):
-            return _page(unsigned("No such label or issue."), 404)
-        return _back(form, number)
-
-    @router.post("/drafts")
-    async def decide(request: Request) -> Response:
-        read = await posted_form(request)
-        if isinstance(read, Response):
-            return read
-        session, form = read
-        number = triage_number(form)
-        sentences = tuple(line.strip() for line in form.get("text", "").splitlines() if line.strip())
-
-        def save() -> DraftDecision | str | None:
-            record = triage_shown(session, number)
-            if record is None:
-                return None
-            draft = record.triage.answer
-            word = form.get("decision", "")
-            if draft is None or not draft.verified or word not in ("post", "reject"):
-                return None
-            posts = word == "post"
-            broken = fault(sentences) if posts else None
-            if broken is not None:
-                return broken
-            decision = DraftDecision(
-                record.issue,
-                record.input_hash,
-                "post" if posts else "reject",
-                sentences if posts else (),
-                BY,
-                datetime.now(UTC),
-            )
-            store.save_draft_decision(decision)
-            note = store.comment_note(record.issue) or CommentNote(None, None)
-            store.save_comment_note(record.issue, replace(note, state="live", written=posts))
-            return decision
-
-        made = await asyncio.to_thread(save)
-        if made is None:
-            return _page(unsigned("No such draft."), 404)
-        if isinstance(made, str):
-            return _page(unsigned(f"The answer was not posted. {made} Go back and change it."), 422)
-        delivery = decided_draft(made)
-        new = new_delivery(delivery.id, delivery.event, delivery.payload, keep_text=False)
-        if new is not None:
-            await service.accept(new)
-        return _back(form, number)
-
-    @router.get("/page.css")
-    async def style() -> Response:
-        return Response(STYLE, media_type="text/css", headers={"cache-control": "max-age=3600"})
+    @router.get("/static/{name}")
+    async def asset(request: Request, name: str) -> Response:
+        found = assets().get(name)
+        if found is None:
+            return page(unsigned("No such file."), 404)
+        return found.answer(request.headers.get("accept-encoding", ""))
 
     return router
 
 
-def triage_number(form: Mapping[str, str]) -> int:
-    """The number of the triage that a form is about; 0 = none."""
-    number = form.get("triage", "")
-    return int(number) if number.isascii() and number.isdecimal() and len(number) < 19 else 0
-
-
-def _back(form: Mapping[str, str], triage: int) -> RedirectResponse:
-    return RedirectResponse(
-        f"/?{same_view(form.get('back', ''))}#t{triage}", status_code=303, headers=HEADERS
-    )
-
-
-def _page(html: str, status: int = 200) -> HTMLResponse:
-    return HTMLResponse(html, status_code=status, headers=HEADERS)
+def _number(text: str) -> int:
+    """The number in an address; 0, which no triage has, for what is none."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else 0

@@ -30,6 +30,8 @@ from bot.history.store import PostgresHistory
 from bot.jobs.retry import TryLater
 from bot.jobs.runner import Ended, Handler
 from bot.page.create_app import create_app_router
+from bot.page.forms import forms_router
+from bot.page.github_sign_in import GitHubUsers, Sessions, Visitors, github_sign_in_router
 from bot.page.routes import page_router
 from bot.page.sign_in import SignIn
 from bot.ports import Clock, Core, CoreFailed, Recorder
@@ -243,12 +245,17 @@ def api_surface(service: Service) -> tuple[FastAPI, Callable[[], None]] | None:
 
 def surfaces(service: Service) -> list[APIRouter]:
     """The routers that the settings ask for."""
-    sign_in = SignIn.of(service.settings)
+    sign_in, taxonomy = SignIn.of(service.settings), load_taxonomy()
+    visitors = Visitors(sign_in, Sessions(service.threads))
     routers = [
-        page_router(service, sign_in, load_taxonomy()),
+        page_router(service, visitors, taxonomy, make_app(service.settings)),
+        forms_router(service, visitors, taxonomy),
         script_router(service, ScriptLinks.of(service.settings)),
         create_app_router(service.settings, sign_in),
     ]
+    users = GitHubUsers.of(service.settings)
+    if users is not None:
+        routers.append(github_sign_in_router(service, users))
     if service.settings.slack_signing_secret is not None:
         core = NamedCore(NoCore(), load_taxonomy())
         routers += slack_routers(service, slack_ports(service, core))

@@ -33,6 +33,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 APP_ID = 4711
 SLUG = "distriage"
 BOT = f"{SLUG}[bot]"
+CLIENT = ("Iv1.x", "y")
+"""The App's client id and secret."""
 
 FaultKind = Literal[
     "403",
@@ -151,6 +153,11 @@ class FakeGitHub:
         self.tokens: dict[str, int] = {}
         self.manifest: dict[str, Any] = {}
         """Of the App that somebody created by the manifest flow."""
+        self.browser = ""
+        """Who sits in front of GitHub's pages, signed in there, and lets the App know it."""
+        self.codes: dict[str, tuple[str, dict[str, str]]] = {}
+        """Of the user flow: code to login and what was asked with; each is good once."""
+        self.user_tokens: dict[str, str] = {}
         self.logins: dict[str, str] = {}
         """Who writes with a token that is not the App's."""
         self.revoked: set[str] = set()
@@ -272,13 +279,14 @@ def _error(status: int, message: str, headers: dict[str, str] | None = None) -> 
     return JSONResponse({"message": message}, status, headers)
 
 
-def _page(request: Request, items: list[Any]) -> JSONResponse:
+def _page(request: Request, items: list[Any], name: str = "") -> JSONResponse:
     size = int(request.query_params.get("per_page", "30"))
     page = int(request.query_params.get("page", "1"))
     headers = {}
     if len(items) > page * size:
         headers["link"] = f'<{request.url.include_query_params(page=page + 1)}>; rel="next"'
-    return JSONResponse(items[(page - 1) * size : page * size], headers=headers)
+    shown = items[(page - 1) * size : page * size]
+    return JSONResponse({"total_count": len(items), name: shown} if name else shown, headers=headers)
 
 
 class _Api:
@@ -320,9 +328,64 @@ class _Api:
         guarded = [Route(path, self._guarded(handle), methods=[verb]) for verb, path, handle in table]
         return [
             *guarded,
+            Route("/login/oauth/authorize", self.authorize_user),
+            Route("/login/oauth/access_token", self.user_token, methods=["POST"]),
+            Route("/user", self.user_asked),
+            Route("/user/installations", self.user_installations),
+            Route("/user/installations/{id:int}/repositories", self.user_repositories),
             Route("/settings/apps/new", self.new_app, methods=["POST"]),
             Route("/app-manifests/{code}/conversions", self.convert, methods=["POST"]),
         ]
+
+    async def authorize_user(self, request: Request) -> Response:
+        """The page where a person lets the App know who they are, confirmed."""
+        asked = dict(request.query_params)
+        if asked["client_id"] != CLIENT[0]:
+            return _error(404, "Not Found")
+        code = f"code{len(self.state.codes)}"
+        self.state.codes[code] = (self.state.browser, asked)
+        query = urlencode({"code": code, "state": asked["state"]})
+        return RedirectResponse(f"{asked['redirect_uri']}?{query}", 302)
+
+    async def user_token(self, request: Request) -> Response:
+        """Errors come with status 200, as GitHub has them."""
+        form = {name: values[0] for name, values in parse_qs((await request.body()).decode()).items()}
+        login, asked = self.state.codes.pop(form["code"], ("", {}))
+        digest = hashlib.sha256(form["code_verifier"].encode()).digest()
+        fits = (
+            (form["client_id"], form["client_secret"]) == CLIENT
+            and asked.get("redirect_uri") == form["redirect_uri"]
+            and asked.get("code_challenge_method") == "S256"
+            and asked.get("code_challenge") == base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+        )
+        if not fits:
+            return JSONResponse({"error": "bad_verification_code"})
+        token = f"ghu_{len(self.state.user_tokens)}"
+        self.state.user_tokens[token] = login
+        return JSONResponse({"access_token": token, "token_type": "bearer", "scope": ""})
+
+    def _person(self, request: Request) -> str:
+        return self.state.user_tokens.get(request.headers.get("authorization", "").partition(" ")[2], "")
+
+    async def user_asked(self, request: Request) -> Response:
+        login = self._person(request)
+        return JSONResponse(user(login)) if login else _error(401, "Bad credentials")
+
+    async def user_installations(self, request: Request) -> Response:
+        return _page(request, list(self.state.installations.values()), "installations")
+
+    async def user_repositories(self, request: Request) -> Response:
+        """Those of an installation that the person may read."""
+        login, number = self._person(request), request.path_params["id"]
+        repos = [
+            {
+                "id": repo.id,
+                "permissions": {"pull": True, "push": repo.permissions[login] in ("write", "admin")},
+            }
+            for repo in self.state.repos.values()
+            if login in repo.permissions and repo.installation in (None, number)
+        ]
+        return _page(request, repos, "repositories")
 
     async def new_app(self, request: Request) -> Response:
         """The page of GitHub's where people confirm a manifest, confirmed."""
@@ -340,7 +403,7 @@ class _Api:
             "pem": self.state.private_key,
             "webhook_secret": "chosen by GitHub",
         }
-        return JSONResponse({**app, "client_id": "Iv1.x", "client_secret": "y"}, 201)
+        return JSONResponse({**app, "client_id": CLIENT[0], "client_secret": CLIENT[1]}, 201)
 
     def _guarded(self, handle: Callable[..., Response]) -> Callable[[Request], Any]:
         async def endpoint(request: Request) -> Response:

@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 
 from bot.github.records import IssueRef, RepoRef, TriageRecord
 from bot.page.query import PageQuery
+from bot.page.sign_in import Session
 from bot.page.tables import Reviewed
-from bot.page.view import render
+from bot.page.view import Frame, triage_page
 from knowledge.taxonomy import load_taxonomy
 from knowledge.triage import Triage
 
@@ -16,15 +17,5 @@ def page_of(triage: Triage) -> str:
     """The page as HTML, of a comment that was not posted on issue #1 of acme/train."""
     ref = IssueRef(1, RepoRef(1, "acme/train"), 1)
     record = TriageRecord(ref, "x", triage, "comment", "silent", "x", "", (), datetime.now(UTC))
-    return render(
-        taxonomy=load_taxonomy(),
-        triages=[Reviewed(1, record, {}, False, "")],
-        more=False,
-        weeks=[],
-        choices={"repo": [], "outcome": [], "symptom": []},
-        slack=[],
-        query=PageQuery(),
-        github="https://github.com",
-        show_installations=False,
-        form_token="t",
-    )
+    frame = Frame(Session(9e9, None, "n"), "t", "https://github.com", load_taxonomy())
+    return triage_page(frame, Reviewed(1, record, "silent", []), PageQuery(), {})

@@ -6,6 +6,7 @@ https://chromedevtools.github.io/devtools-protocol/
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import shutil
@@ -61,6 +62,34 @@ class Page:
         assert box is not None, f"no {selector}"
         for kind in ("mousePressed", "mouseReleased"):
             self._call("Input.dispatchMouseEvent", type=kind, x=box[0], y=box[1], button="left", clickCount=1)
+
+    def see(self, width: int, height: int = 900, *, dark: bool = False) -> None:
+        """The size of the window, and whether the person prefers dark pages."""
+        self._call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self._call("Emulation.setEmulatedMedia", features=[scheme])
+
+    def scripts(self, on: bool) -> None:
+        """Whether pages may run scripts of their own."""
+        self._call("Emulation.setScriptExecutionDisabled", value=not on)
+
+    def key(self, key: str) -> None:
+        """Press a key."""
+        text = {"Enter": "\r"}.get(key, key)
+        for kind in ("keyDown", "keyUp"):
+            more = {"text": text} if kind == "keyDown" else {}
+            self._call("Input.dispatchKeyEvent", type=kind, key=key, **more)
+
+    def picture(self, *, whole: bool = False) -> bytes:
+        """What is seen, as PNG; `whole` takes the page to its end."""
+        shot = self._call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+        return base64.b64decode(shot["data"])
 
     def _call(self, method: str, **params: Any) -> dict[str, Any]:
         self._next += 1

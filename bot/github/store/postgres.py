@@ -154,6 +154,10 @@ class FeedbackTables(Table):
             key=("comment_id",),
         )
 
+    def forget_correction(self, comment_id: int) -> None:
+        """Drop a correction that its author took back on the maintainers' page."""
+        self._run("DELETE FROM corrections WHERE comment_id = %s", (comment_id,))
+
     def corrections(self, issue: IssueRef) -> list[Correction]:
         """See the protocol."""
         rows = self._rows(

@@ -94,14 +94,30 @@ def link(service: Service, installation: int | None = None, seconds: float = 60)
     return SignIn.of(service.settings).link(service.settings.public_url, seconds, installation)
 
 
+async def signed_in(client: httpx2.AsyncClient, service: Service, installation: int | None = None) -> str:
+    """The list, after signing in by link."""
+    return (await client.get(link(service, installation))).text
+
+
+async def opened_triage(client: httpx2.AsyncClient, number: int = 1) -> str:
+    """The page of one triage."""
+    return (await client.get(f"/triages/{number}")).text
+
+
+def words_of(html: str) -> str:
+    """What a page says, without its markup."""
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", html)).split())
+
+
 def forms(html: str) -> list[dict[str, str]]:
-    """The hidden fields and the button of each correction form."""
+    """The hidden fields with each label that one click gives."""
     found = []
     for form in re.findall(r'<form method="post".*?</form>', html, re.S):
         fields = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', form))
-        button = re.search(r'<button name="label" value="([^"]*)"', form)
-        if button:
-            found.append({name: unescape(v) for name, v in {**fields, "label": button.group(1)}.items()})
+        found += [
+            {name: unescape(v) for name, v in {**fields, "label": label}.items()}
+            for label in re.findall(r'<button name="label" value="([^"]*)"', form)
+        ]
     return found
 
 
@@ -176,15 +192,16 @@ def test_the_cookie_lives_as_long_as_the_link(opened: OpenService) -> None:
     asyncio.run(go())
 
 
-@pytest.mark.parametrize("query", ["installation=abc", "page=0", "corrected=perhaps", "page=x&repo=y"])
+@pytest.mark.parametrize("query", ["installation=abc", "before=0", "corrected=perhaps", "outcome=x&repo=y"])
 def test_a_filter_that_the_page_does_not_have_is_told_in_words(opened: OpenService, query: str) -> None:
     async def go() -> None:
         async with opened(admin_secret=SECRET) as service, client_of(service) as client:
             await client.get(link(service))
-            answer = await client.get(f"/?{query}")
-            assert answer.status_code == 422
-            assert answer.headers["content-type"].startswith("text/html")
-            assert "filter" in answer.text
+            for path in ("/", "/triages/1", "/triages/1/issue", "/weeks"):
+                answer = await client.get(f"{path}?{query}")
+                assert answer.status_code == 422
+                assert answer.headers["content-type"].startswith("text/html")
+                assert "filter" in answer.text
 
     asyncio.run(go())
 
@@ -194,7 +211,8 @@ def test_links_lead_to_the_host_that_the_api_belongs_to(opened: OpenService) -> 
         own = {"github_api_url": "https://git.example.org/api/v3/"}
         async with opened(admin_secret=SECRET, **own) as service, client_of(service) as client:
             PostgresStore(service.threads).save_triage(record(issue(1)))
-            page = (await client.get(link(service))).text
+            await signed_in(client, service)
+            page = await opened_triage(client)
             assert 'href="https://git.example.org/octo/train/issues/1"' in page
             assert "https://github.com/" not in page
 
@@ -207,8 +225,8 @@ def test_a_correction_of_a_report_without_a_quoted_line_holds_its_title(opened: 
             bare = a_triage(Report("octo/train#1", "Hang", ""))
             bare = bare.model_copy(update={"evidence": bare.evidence.model_copy(update={"lines": []})})
             PostgresStore(service.threads).save_triage(record(issue(1), triage=bare, title="It hangs"))
-            page = (await client.get(link(service))).text
-            await client.post("/corrections", data=forms(page)[0])
+            await signed_in(client, service)
+            await client.post("/corrections", data=forms(await opened_triage(client))[0])
             [given] = GivenTables(service.threads).every()
             assert (given.title, given.body) == ("It hangs", "It hangs")
 
@@ -219,14 +237,17 @@ def test_the_page_shows_what_would_be_posted_with_everything_escaped(opened: Ope
     async def go() -> None:
         async with opened(admin_secret=SECRET) as service, client_of(service) as client:
             PostgresStore(service.threads).save_triage(record(issue(1)))
-            page = await client.get(link(service))
-            assert page.status_code == 200
-            assert "octo/train#1" in page.text
-            assert "&lt;script&gt;alert(1)" in page.text
-            assert "<script" not in page.text
-            assert "<img" not in page.text
-            assert "default-src 'none'" in page.headers["content-security-policy"]
-            assert (await client.get("/page.css")).status_code == 200
+            await signed_in(client, service)
+            for path in ("/", "/triages/1"):
+                page = await client.get(path)
+                assert page.status_code == 200
+                assert "octo/train#1" in page.text
+                assert "&lt;script&gt;alert(1)" in page.text
+                assert "<script>" not in page.text
+                assert "<img" not in page.text
+                policy = page.headers["content-security-policy"]
+                assert "default-src 'none'" in policy
+                assert "unsafe" not in policy
 
     asyncio.run(go())
 
@@ -238,14 +259,17 @@ def test_a_link_for_one_installation_shows_and_corrects_only_that_one(opened: Op
             store.save_triage(record(issue(1)))
             store.save_triage(record(issue(2, installation=8, repo="secret/repo")))
             async with client_of(service) as owner:
-                everything = (await owner.get(link(service))).text
-            theirs = next(form for form in forms(everything) if form["triage"] == "2")
+                assert "secret/repo#2" in await signed_in(owner, service)
+                theirs = forms(await opened_triage(owner, 2))[0]
             async with client_of(service) as client:
-                mine = (await client.get(link(service, installation=7))).text
+                mine = await signed_in(client, service, 7)
                 assert "octo/train#1" in mine
                 assert "secret/repo" not in mine
-                assert "secret/repo" not in (await client.get("/?installation=8")).text
-                token = forms(mine)[0]["form_token"]
+                for path in ("/?installation=8", "/weeks?installation=8", "/triages/1"):
+                    assert "secret/repo" not in (await client.get(path)).text
+                for path in ("/triages/2", "/triages/2/issue", "/triages/2?installation=8"):
+                    assert (await client.get(path)).status_code == 404
+                token = forms(await opened_triage(client))[0]["form_token"]
                 refused = await client.post("/corrections", data={**theirs, "form_token": token})
             assert refused.status_code == 404
             assert store.corrections(issue(2, installation=8)) == []
@@ -258,8 +282,8 @@ def test_one_click_stores_a_correction_and_a_second_axis_adds_to_it(opened: Open
         async with opened(admin_secret=SECRET) as service, client_of(service) as client:
             store = PostgresStore(service.threads)
             store.save_triage(record(issue(1)))
-            page = (await client.get(link(service))).text
-            by_axis = {form["axis"]: form for form in reversed(forms(page))}
+            await signed_in(client, service)
+            by_axis = {form["axis"]: form for form in reversed(forms(await opened_triage(client)))}
             for axis in ("symptom", "cause"):
                 answer = await client.post("/corrections", data=by_axis[axis])
                 assert answer.status_code == 200
@@ -276,7 +300,8 @@ def test_a_form_from_another_site_is_refused(opened: OpenService) -> None:
         async with opened(admin_secret=SECRET) as service, client_of(service) as client:
             store = PostgresStore(service.threads)
             store.save_triage(record(issue(1)))
-            form = forms((await client.get(link(service))).text)[0]
+            await signed_in(client, service)
+            form = forms(await opened_triage(client))[0]
             for token in ("", "0" * 64, "é"):
                 answer = await client.post("/corrections", data={**form, "form_token": token})
                 assert answer.status_code in {403, 422}
@@ -289,24 +314,66 @@ def test_filters_narrow_the_list_and_pages_turn(opened: OpenService) -> None:
     async def go() -> None:
         async with opened(admin_secret=SECRET) as service, client_of(service) as client:
             store = PostgresStore(service.threads)
-            for number in range(1, 31):
-                store.save_triage(record(issue(number), outcome="silent" if number % 3 == 0 else "shadow"))
+            for number in range(1, 61):
+                quiet: dict[str, Any] = {"outcome": "silent", "would_post": ""} if number % 3 == 0 else {}
+                store.save_triage(record(issue(number), **quiet))
             store.save_triage(record(issue(30), outcome="written"))
-            await client.get(link(service))
+            await signed_in(client, service)
+
+            async def page(query: str) -> str:
+                return (await client.get(f"/?{query}")).text
 
             async def numbers(query: str) -> list[int]:
-                text = (await client.get(f"/?{query}")).text
-                return [int(n) for n in re.findall(r">octo/train#(\d+)</a>", text)]
+                return [int(n) for n in re.findall(r"<b>octo/train#(\d+)</b>", await page(query))]
 
-            assert len(await numbers("")) == 25
-            assert len(await numbers("page=2")) == 5
-            assert await numbers("outcome=written") == [30]
-            assert len(await numbers("outcome=silent")) == 9
+            first = await page("")
+            older = re.search(r'href="/\?([^"]*)" rel="next"', first)
+            assert older is not None
+            assert await numbers("") == [30, *range(60, 30, -1), *range(29, 10, -1)]
+            # What is triaged in the meantime moves no row from one page to the other.
+            store.save_triage(record(issue(99)))
+            assert await numbers(unescape(older[1])) == list(range(10, 0, -1))
+            assert await numbers("outcome=posted") == [30]
+            assert len(await numbers("outcome=silent")) == 19
+            assert len(await numbers("outcome=would_post")) == 41
             assert await numbers("symptom=B.2") == []
             assert await numbers("repo=other/repo") == []
             assert await numbers("corrected=yes") == []
-            for hostile in ("repo=%00", "page=0", "installation=x", "symptom=%F0%9F%98%80", "page=99999"):
+            assert await numbers("draft=yes") == []
+            for hostile in ("repo=%00", "before=9", "installation=x", "symptom=%F0%9F%98%80", "before=9.9"):
                 assert (await client.get(f"/?{hostile}")).status_code in {200, 422}
+
+    asyncio.run(go())
+
+
+def test_a_triage_leads_to_its_neighbours_within_the_filters(opened: OpenService) -> None:
+    async def go() -> None:
+        async with opened(admin_secret=SECRET) as service, client_of(service) as client:
+            store = PostgresStore(service.threads)
+            for number in range(1, 6):
+                store.save_triage(record(issue(number), outcome="written" if number % 2 else "shadow"))
+            await signed_in(client, service)
+            page = (await client.get("/triages/3?outcome=posted")).text
+            assert 'href="/triages/5?outcome=posted" rel="prev"' in page
+            assert 'href="/triages/1?outcome=posted" rel="next"' in page
+            assert 'href="/?outcome=posted"' in page
+            newest = await opened_triage(client, 5)
+            assert 'rel="prev"' not in newest
+            assert 'href="/triages/4" rel="next"' in newest
+            store.save_triage(record(issue(3)))
+            assert 'href="/triages/6">There is a newer triage' in await opened_triage(client, 3)
+
+    asyncio.run(go())
+
+
+def test_an_address_of_no_triage_is_answered_in_words(opened: OpenService) -> None:
+    async def go() -> None:
+        async with opened(admin_secret=SECRET) as service, client_of(service) as client:
+            await signed_in(client, service)
+            for path in ("/triages/7", "/triages/x", "/triages/-1", f"/triages/{'9' * 30}", "/static/x.js"):
+                answer = await client.get(path)
+                assert answer.status_code == 404
+                assert answer.headers["content-type"].startswith("text/html")
 
     asyncio.run(go())
 
@@ -320,16 +387,20 @@ def test_noise_and_accuracy_are_counted_by_week(opened: OpenService) -> None:
                 store.save_triage(record(issue(number)))
                 store.save_comment_note(issue(number), CommentNote(number, now))
             store.save_dismissal(Dismissal(issue(1), "ada", "command", now))
-            page = (await client.get(link(service))).text
-            symptoms = [form for form in forms(page) if form["axis"] == "symptom"]
-            right = next(form for form in symptoms if form["triage"] == "2" and form["label"] == "D.2.1")
-            wrong = next(form for form in symptoms if form["triage"] == "3" and form["label"] == "B.2")
-            for form in (right, wrong):
-                text = (await client.post("/corrections", data=form)).text
-            week = " ".join(
-                re.sub(r"<[^>]+>", " ", text[text.index("<tbody>") : text.index("</tbody>")]).split()
-            )
-            assert week.endswith("4 4 1 of 4 2 1 of 2")
+            await signed_in(client, service)
+            for number, label in ((2, "D.2.1"), (3, "B.2")):
+                offered = forms(await opened_triage(client, number))
+                [form] = [f for f in offered if (f["axis"], f["label"]) == ("symptom", label)]
+                await client.post("/corrections", data=form)
+            words = words_of((await client.get("/weeks")).text)
+            assert "Precision 50% (1 of 2 judged labels)" in words
+            assert "Noise 25% (1 of 4 comments)" in words
+            assert "Silence 0% (0 of 4 triages)" in words
+            monday = (now - timedelta(days=now.weekday())).date()
+            assert f"Week of {monday}: 1 of 2 judged labels (50%)" in words
+            assert f"Week of {monday - timedelta(weeks=1)}: 0 of 0 judged labels" in words
+            assert "No delivery of these weeks is stored." in words
+            assert "Nothing was spent on an LLM in these weeks." in words
 
     asyncio.run(go())
 
@@ -354,14 +425,18 @@ def test_corrections_from_slack_are_shown_counted_and_exported(opened: OpenServi
             labels: Any = {"symptom": ("A.2",), "fix": ("network",)}
             store.save_correction(Correction(issue(3), 99, "ada", now, labels, "Import fails", "No module"))
             async with client_of(service) as client:
-                html = (await client.get(link(service))).text
+                await signed_in(client, service)
+                html = (await client.get("/weeks")).text
                 assert "Corrected in Slack" in html
                 assert "It &lt;b&gt;hangs&lt;/b&gt;" in html
                 assert "symptom <strong>B.2</strong>" in html
                 assert "U0, U1, U2" in html
-                assert "2 of 5" in " ".join(html.split()), "of the judged axes, Slack's three among them"
+                assert "(2 of 5 judged labels)" in words_of(html), "Slack's three among them"
             async with client_of(service) as client:
-                assert "Corrected in Slack" not in (await client.get(link(service, installation=7))).text
+                await signed_in(client, service, 7)
+                html = (await client.get("/weeks")).text
+                assert "Corrected in Slack" not in html
+                assert "of 2 judged labels)" in words_of(html)
             return "\n".join(json.dumps(g.as_record()) for g in GivenTables(service.threads).every())
 
     lines = asyncio.run(go())
@@ -392,7 +467,8 @@ def test_a_comment_that_the_gate_refused_says_which_rules_it_broke(opened: OpenS
             )
             PostgresStore(service.threads).save_triage(refused)
             async with client_of(service) as client:
-                html = (await client.get(link(service))).text
+                await signed_in(client, service)
+                html = await opened_triage(client)
             assert "The gate refused the comment: raw HTML; reference link" in html
 
     asyncio.run(go())
@@ -410,17 +486,14 @@ def test_what_was_asked_for_and_how_an_issue_ended_is_shown(opened: OpenService)
                 at, "not_planned", "maria", "6dcb09b5b57875", "octo/train#5", NASTY, "ada", "author"
             )
             store.save_resolution(ref, end)
-            await client.get(link(service))
-            page = (await client.get("/")).text
+            await signed_in(client, service)
+            page = await opened_triage(client)
             assert NASTY not in page
-            words = " ".join(unescape(re.sub(r"<(?:p|/?strong)\b[^>]*>", "", page)).split())
-            assert "Asked on 2026-05-03: Please post the log. Arrived on 2026-05-04." in words
-            assert "Asked on 2026-05-03: Please post the stacks. Still missing." in words
-            assert (
-                "Closed on 2026-05-03 by maria (not planned) · pull request octo/train#5 · commit 6dcb09b5b5"
-                in words
-            )
-            assert f"ada (author): {NASTY}" in words
+            words = " ".join(unescape(re.sub(r"<(?:p|li|/?time)\b[^>]*>", "", page)).split())
+            assert "2026-05-03 Asked: Please post the log. Arrived on 2026-05-04." in words
+            assert "2026-05-03 Asked: Please post the stacks. Still missing." in words
+            ended = "Closed by maria (not planned) · pull request octo/train#5 · commit 6dcb09b5b5"
+            assert f"2026-05-03 {ended} · ada (author): {NASTY}" in words
 
     asyncio.run(go())
 
@@ -439,7 +512,8 @@ def test_a_draft_is_edited_and_posted_or_rejected_on_the_page(opened: OpenServic
         async with opened(admin_secret=SECRET) as service, client_of(service) as client:
             store, ref = PostgresStore(service.threads), issue(1)
             store.save_triage(a_draft(ref))
-            page = (await client.get(link(service))).text
+            assert ">Draft<" in await signed_in(client, service)
+            page = await opened_triage(client)
             assert "Rank 3 never joined." in page
             fields = next(
                 dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', form))
@@ -462,11 +536,12 @@ def test_a_draft_is_edited_and_posted_or_rejected_on_the_page(opened: OpenServic
             assert kept.sentences == ("Rank 3 never joined.", "Compare the stacks of ranks 2 and 3.")
             note = store.comment_note(ref)
             assert note is not None and note.written
-            assert "<strong>Posted.</strong>" in (await client.get("/")).text
+            assert "<strong>Posted.</strong>" in await opened_triage(client)
+            assert ">Draft<" not in (await client.get("/")).text
             assert await decide("reject") == 303
             note = store.comment_note(ref)
             assert note is not None and not note.written
-            assert "<strong>Rejected.</strong>" in (await client.get("/")).text
+            assert "<strong>Rejected.</strong>" in await opened_triage(client)
             queued = service.threads
             with queued.connection() as connection:
                 rows = connection.execute("SELECT action FROM deliveries").fetchall()
@@ -481,7 +556,8 @@ def test_a_draft_of_another_installation_is_not_decided(opened: OpenService) -> 
             store = PostgresStore(service.threads)
             store.save_triage(a_draft(issue(1)))
             store.save_triage(a_draft(issue(1, installation=8, repo="other/train")))
-            page = (await client.get(link(service, installation=7))).text
+            await signed_in(client, service, 7)
+            page = await opened_triage(client)
             token = re.search(r'name="form_token" value="([^"]*)"', page)
             assert token is not None
             statuses = [

@@ -1,0 +1,151 @@
+"""An inbox as a project might have it after some weeks: reports that we invented, triaged by the product itself.
+
+`python -m tests.browser.scene` renders the pictures of the README from it (needs Chromium).
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from psycopg.types.json import Jsonb
+
+from bot.github.intake import new_delivery
+from bot.github.records import (
+    CommentNote,
+    Correction,
+    Dismissal,
+    IssueRef,
+    LabelFact,
+    RepoRef,
+    Request,
+    TriageRecord,
+)
+from bot.github.simulate import simulate
+from bot.github.store.postgres import PostgresStore
+from bot.runtime.core import NamedCore
+from bot.runtime.resources import Service
+from knowledge.engine import Knowledge, triage
+from knowledge.report import Report
+from knowledge.triage import AnswerSentence, Triage, WrittenAnswer
+
+REPOS = (RepoRef(11, "octo/train"), RepoRef(12, "octo/recipes"))
+INSTALLATION = 7
+CONFIG = "mode: comment\ncomment_on: claims\nlabels:\n  symptom:\n    D.2.1: hang\n    D.1.2: out of memory\n"
+
+REPORTS: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("scene.yaml").read_text("utf-8"))
+"""Each with a body and its titles."""
+
+
+def triaged(knowledge: Knowledge) -> dict[str, tuple[Triage, str, str, tuple[str, ...]]]:
+    """By title: its triage, the comment ("" for none), why, and labels, as the product decides."""
+
+    class Core:
+        def triage(self, report: Report) -> Triage:
+            return triage(report, knowledge)
+
+    core = NamedCore(Core(), knowledge.taxonomy)
+    found = {}
+    for report in REPORTS:
+        for title in report["titles"]:
+            body = report["body"]
+            said = simulate(payload(IssueRef(INSTALLATION, REPOS[0], 1), title, body), core, CONFIG)
+            read = Report("octo/train#1", title, body)
+            found[title] = (core.triage(read), said.comment, said.reason, said.labels)
+    return found
+
+
+def payload(ref: IssueRef, title: str, body: str) -> dict[str, Any]:
+    """The webhook of an opened issue."""
+    return {
+        "action": "opened",
+        "installation": {"id": ref.installation_id},
+        "repository": {"id": ref.repo.id, "full_name": ref.repo.full_name},
+        "sender": {"login": "sam", "type": "User"},
+        "issue": {"number": ref.number, "title": title, "body": body, "user": {"login": "sam", "type": "User"},
+                  "state": "open", "created_at": "2026-03-01T10:00:00Z"},
+    }  # fmt: skip
+
+
+def fill(service: Service, knowledge: Knowledge, count: int = 50) -> None:
+    """`count` issues, the newest of a few minutes ago, with comments, corrections and what followed."""
+    store, dice, now = PostgresStore(service.threads), random.Random(5), datetime.now(UTC)
+    made = triaged(knowledge)
+    titles = [(title, report["body"]) for report in REPORTS for title in report["titles"]]
+    dice.shuffle(titles)
+    for n in range(count):
+        title, body = titles[n % len(titles)]
+        found, comment, reason, labels = made[title]
+        ref = IssueRef(INSTALLATION, REPOS[n % 5 == 3], 400 + n)
+        at = now - timedelta(minutes=12) - timedelta(hours=(count - 1 - n) * 1500 / count)
+        record = TriageRecord(
+            issue=ref,
+            input_hash=f"h{n}",
+            triage=with_draft(found) if n == count - 3 else found,
+            mode="comment",
+            outcome="written" if comment else "silent",
+            reason="created" if comment else reason,
+            would_post=comment,
+            would_label=labels,
+            at=at,
+            title=title,
+        )
+        store.save_triage(record)
+        deliver(service, ref, title, body, at, dice.lognormvariate(0.6, 0.6))
+        if comment:
+            store.save_comment_note(ref, CommentNote(9000 + n, at))
+            for label in labels:
+                store.save_label_fact(LabelFact(ref, label, True, "distriage[bot]", True, at))
+        judge(store, record, n, dice)
+    spend(service, now)
+
+
+def with_draft(found: Triage) -> Triage:
+    """The triage with an answer that waits for a decision."""
+    said: list[tuple[str, Literal["what", "check", "fix"]]] = [
+        ("The ranks do not fail together: one of them is behind by a collective.", "what"),
+        ("Compare the stacks of all ranks while the job hangs.", "check"),
+    ]
+    told = [AnswerSentence(text=text, role=role, lines=[4], confidence=0.8) for text, role in said]
+    return found.model_copy(update={"answer": WrittenAnswer(sentences=told, verified=True, model="local-8b")})
+
+
+def deliver(service: Service, ref: IssueRef, title: str, body: str, at: datetime, seconds: float) -> None:
+    """The webhook that brought the issue, and how long its work took."""
+    new = new_delivery(f"d{ref.number}", "issues", payload(ref, title, body), keep_text=True)
+    assert new is not None
+    with service.threads.connection() as connection:
+        connection.execute(
+            "INSERT INTO deliveries (id, source, event, action, lock, payload, state, outcome, reason, received_at,"
+            " finished_at) VALUES (%s, 'github', 'issues', 'opened', %s, %s, 'done', 'written', '', %s, %s)",
+            (new.id, new.lock, Jsonb(new.payload), at, at + timedelta(seconds=seconds)),
+        )
+
+
+def judge(store: PostgresStore, record: TriageRecord, n: int, dice: random.Random) -> None:
+    """What people did about some of them."""
+    ref, after = record.issue, record.at + timedelta(minutes=7)
+    symptom = record.triage.symptom.answer[:1]
+    if n % 3 == 0 and symptom:
+        right = dice.random() < 0.85
+        labels: Any = {"symptom": tuple(symptom) if right else ("B.2",)}
+        store.save_correction(Correction(ref, 7000 + n, "maria", after, labels, record.title, ""))
+    if n % 11 == 4 and record.would_post:
+        store.save_dismissal(Dismissal(ref, "lee", "reaction", after, by_maintainer=True))
+    if record.reason == "missing_only" or "hang" in record.would_label:
+        asked = Request("stacks", "Please post the stacks of all ranks.", record.input_hash, record.at)
+        store.save_request(ref, asked if n % 2 else replace(asked, state="arrived", ended_at=after))
+
+
+def spend(service: Service, now: datetime) -> None:
+    """What the LLM cost."""
+    with service.threads.connection() as connection:
+        for n in range(60):
+            connection.execute(
+                "INSERT INTO llm_spending VALUES (%s, '', %s)",
+                ((now - timedelta(days=n)).date(), 0.02 + n % 7 / 50),
+            )
