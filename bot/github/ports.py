@@ -31,6 +31,7 @@ from bot.github.records import (
 )
 from bot.history.records import PastIssue
 from bot.history.search import Histories
+from bot.history.wave_store import WaveTables
 from bot.ports import Clock, Core
 
 Reaction = Literal["+1", "-1", "eyes", "confused", "rocket"]
@@ -357,3 +358,5 @@ class Ports:
     """Where people get an issue's whole diagnostics script; None = nowhere."""
     histories: Histories | None = None
     """Repositories' own histories; None = the same failure is not looked for."""
+    reports: WaveTables | None = None
+    """What the tracker's state and waves are counted from; None = they are not."""

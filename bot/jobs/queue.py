@@ -71,6 +71,11 @@ def make_queue() -> App:
     async def reactions(context: JobContext, timestamp: int) -> None:
         await _chore(context, "reactions")
 
+    @app.periodic(cron="*/5 * * * *")
+    @app.task(name="waves", queue=QUEUE, queueing_lock="waves", lock="waves", pass_context=True)
+    async def waves(context: JobContext, timestamp: int) -> None:
+        await _chore(context, "waves")
+
     return app
 
 

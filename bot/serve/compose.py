@@ -23,6 +23,8 @@ from bot.github.script_route import ScriptLinks, script_router
 from bot.github.store.postgres import PostgresStore
 from bot.history.search import Histories
 from bot.history.store import PostgresHistory
+from bot.history.wave_store import WaveTables
+from bot.history.waves import follow
 from bot.jobs.retry import TryLater
 from bot.jobs.runner import Ended, Handler
 from bot.page.create_app import create_app_router
@@ -44,6 +46,7 @@ from bot.slack.ports import SlackPorts, Tokens
 from bot.slack.router import SlackWeb, slack_router
 from bot.slack.store import SlackStore
 from bot.slack.tokens import InstalledTokens, OneToken, Vault, oauth_client
+from bot.slack.waves import tell_waves
 from knowledge.report import Report
 from knowledge.taxonomy import load_taxonomy
 from knowledge.triage import Triage
@@ -87,6 +90,7 @@ def work_of(
         core=core,
         script_link=ScriptLinks.of(service.settings).link,
         histories=Histories(PostgresHistory(service.threads), recorder, web=web) if recorder else None,
+        reports=WaveTables(service.threads),
     )
 
     async def sweep_chore() -> None:
@@ -103,10 +107,20 @@ def work_of(
         await _accept(service, disliked)
         log.info("reactions read", disliked=len(disliked))
 
+    async def waves_chore() -> None:
+        await asyncio.to_thread(follow_waves, service, ports.clock)
+
     return Work(
         handlers={"github": github_handler(ports)},
-        chores={"sweep": sweep_chore, "reactions": reactions_chore},
+        chores={"sweep": sweep_chore, "reactions": reactions_chore, "waves": waves_chore},
     )
+
+
+def follow_waves(service: Service, clock: Clock) -> None:
+    """Open, grow and end waves, and forget what is too old to be counted."""
+    tables, now = WaveTables(service.threads), clock.now()
+    tables.forget_old(now)
+    follow(tables, service.settings.wave_reports, now)
 
 
 def github_handler(ports: Ports) -> Handler:
@@ -203,8 +217,19 @@ def with_slack(service: Service, work: Work, source: CanTriage) -> Work:
     """The work with Slack's handler beside the others, where Slack is on."""
     if service.settings.slack_signing_secret is None:
         return work
-    handler = slack_handler(slack_ports(service, NamedCore(source, load_taxonomy())))
-    return replace(work, handlers={**work.handlers, "slack": handler})
+    ports = slack_ports(service, NamedCore(source, load_taxonomy()))
+    followed = work.chores.get("waves")
+
+    async def waves_chore() -> None:
+        if followed is not None:
+            await followed()
+        await asyncio.to_thread(tell_waves, ports, WaveTables(service.threads), service.settings)
+
+    return replace(
+        work,
+        handlers={**work.handlers, "slack": slack_handler(ports)},
+        chores={**work.chores, "waves": waves_chore},
+    )
 
 
 def api_surface(service: Service) -> tuple[FastAPI, Callable[[], None]] | None:
