@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
@@ -144,6 +145,25 @@ class Settings(BaseSettings):
         description="root of Slack's Web API, ending in /api/; for GovSlack https://slack-gov.com/api/",
     )
 
+    slack_wave_channels: str | None = Field(
+        default=None,
+        description="ids of Slack channels that are told of waves, comma-separated: `C012` for all repositories, "
+        "`owner=C012` or `owner/repo=C012` for some (the closest counts), `T034/C012` where several workspaces "
+        "installed the app; unset = the page alone",
+    )
+
+    wave_reports: int = Field(
+        default=4,
+        ge=2,
+        le=1000,
+        description="people who must report one failure within three days before that can be a wave",
+    )
+    backfill_on_install: int = Field(
+        default=5000,
+        ge=0,
+        description="issues to read of each repository, the newest first, when the App is installed on it; 0 = none",
+    )
+
     api_token: SecretStr | None = Field(
         default=None,
         description="token for POST /api/triage, 20+ characters (comma-separated list while rotating, or one "
@@ -218,6 +238,12 @@ class Settings(BaseSettings):
                 f"DISTRIAGE_API_TOKEN is shorter than {SHORTEST_TOKEN} characters. "
                 "Make one with: openssl rand -hex 32"
             )
+        wrong = [part for part in _parts(self.slack_wave_channels) if not _WAVE_CHANNEL.fullmatch(part)]
+        if wrong:
+            raise ValueError(
+                f"DISTRIAGE_SLACK_WAVE_CHANNELS: {wrong[0][:80]!r} is not a channel. "
+                "Write C012, owner=C012 or owner/repo=T034/C012."
+            )
         if bool(self.llm_base_url) != bool(self.llm_model):
             raise ValueError(
                 "only one of DISTRIAGE_LLM_BASE_URL and DISTRIAGE_LLM_MODEL is set. "
@@ -255,6 +281,15 @@ class Settings(BaseSettings):
     def api_tokens(self) -> tuple[bytes, ...]:
         """The tokens of the API; empty = the API is off."""
         return _listed(self.api_token)
+
+    def wave_channel(self, full_name: str) -> str | None:
+        """The channel ("C012", "T034/C012") that is told of waves in a repository; None = nobody is."""
+        of: dict[str, str] = {}
+        for part in _parts(self.slack_wave_channels):
+            scope, _, channel = part.rpartition("=")
+            of[scope.lower()] = channel
+        name = full_name.lower()
+        return of.get(name) or of.get(name.partition("/")[0]) or of.get("")
 
     def read_private_key(self) -> str | None:
         """The GitHub App's private key as PEM text, from the variable or its file; None when not configured.
@@ -297,10 +332,16 @@ class Settings(BaseSettings):
         return webhook + self.missing_github_app
 
 
+_WAVE_CHANNEL = re.compile(r"(?:[\w.-]+(?:/[\w.-]+)?=)?(?:[TE][A-Z0-9]+/)?[CG][A-Z0-9]+")
+
+
 def _listed(secret: SecretStr | None) -> tuple[bytes, ...]:
     """The parts of a comma-separated secret, without blanks."""
-    parts = (part.strip() for part in secret.get_secret_value().split(",")) if secret else ()
-    return tuple(part.encode() for part in parts if part)
+    return tuple(part.encode() for part in _parts(secret.get_secret_value() if secret else None))
+
+
+def _parts(text: str | None) -> list[str]:
+    return [part.strip() for part in (text or "").split(",") if part.strip()]
 
 
 def _is_private_key(text: str) -> bool:

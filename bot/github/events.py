@@ -50,6 +50,13 @@ class Afterword:
 
 
 @dataclass(frozen=True, slots=True)
+class Answered:
+    """Somebody of the project wrote below an open issue, and added nothing to the report."""
+
+    ref: IssueRef
+
+
+@dataclass(frozen=True, slots=True)
 class Disliked:
     """The bot's comment has thumbs down (found by the sweep: GitHub sends no webhook for them)."""
 
@@ -96,9 +103,8 @@ class Ignored:
     reason: str
 
 
-Event = (
-    IssueText | LabelChanged | Afterword | Disliked | IssueLeft | CommandGiven | InstallationChanged | Ignored
-)
+OfIssue = IssueText | LabelChanged | Afterword | Answered | Disliked | IssueLeft | CommandGiven
+Event = OfIssue | InstallationChanged | Ignored
 
 _TEXT_CHANGES = {"title", "body"}
 _STATES: dict[str, Literal["active", "suspended", "deleted"]] = {
@@ -204,7 +210,7 @@ def _remark(seen: Payload, ref: IssueRef, comment: CommentPart) -> Event:
     texts = [comment.body, before.get("from") if isinstance(before, dict) else None]
     if any(isinstance(text, str) and adds_something(text, role == "author") for text in texts):
         return IssueText(ref, "commented", issue, _open(seen))
-    return Ignored("no_command")
+    return Answered(ref) if role == "maintainer" and seen.action == "created" else Ignored("no_command")
 
 
 def _open(seen: Payload) -> bool:

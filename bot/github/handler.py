@@ -7,6 +7,7 @@ from bot.github.command_run import fold_if_disliked, run_command
 from bot.github.errors import Gone, NotAllowed
 from bot.github.events import (
     Afterword,
+    Answered,
     CommandGiven,
     Disliked,
     Ignored,
@@ -14,9 +15,10 @@ from bot.github.events import (
     IssueLeft,
     IssueText,
     LabelChanged,
+    OfIssue,
     parse,
 )
-from bot.github.history import forget_repositories, issue_left, note_labels
+from bot.github.history import forget_repositories, issue_left, note_labels, note_left
 from bot.github.offline import OfflineGitHub
 from bot.github.ports import Delivery, GitHub, Outcome, Ports
 from bot.github.records import IssueRef, LabelFact
@@ -50,11 +52,13 @@ def process(delivery: Delivery, ports: Ports) -> Outcome:
         return Outcome("silent", "gate_refused", event.ref, detail=tuple(error.violations))
 
 
-def _issue(
-    event: IssueText | LabelChanged | Afterword | Disliked | IssueLeft | CommandGiven, ports: Ports
-) -> Outcome:
+def _issue(event: OfIssue, ports: Ports) -> Outcome:
     if isinstance(event, LabelChanged):
         return _label(event, ports)
+    if isinstance(event, Answered):
+        if ports.reports is not None:
+            ports.reports.answered(*event.ref.key, ports.clock.now())
+        return Outcome("noted", "answered", event.ref)
     if isinstance(event, IssueLeft):
         return _left(event, ports)
     if isinstance(event, CommandGiven | Disliked | Afterword):
@@ -78,6 +82,7 @@ def _issue(
 
 
 def _left(event: IssueLeft, ports: Ports) -> Outcome:
+    note_left(ports, event)
     outcome = issue_left(ports, event)
     if event.action != "closed":
         ports.store.forget_resolution(event.ref)

@@ -14,10 +14,12 @@ from bot.github.past_outcome import is_person
 from bot.github.ports import Issue, Outcome, PastIssues, Ports
 from bot.github.records import IssueRef, LabelFact
 from bot.history import records
-from bot.history.search import Looked, Releases, still_open
+from bot.history.search import TITLE_CHARS, Looked, Releases, still_open
+from bot.history.waves import Noted, root_signatures
 from bot.ports import CoreFailed
 from knowledge.history.record import Post
 from knowledge.report import Report
+from knowledge.text.quote import clean
 from knowledge.triage import SuggestedLabel, Triage
 
 log = structlog.get_logger(__name__)
@@ -60,6 +62,42 @@ def keep_issue(ports: Ports, ref: IssueRef, issue: Issue, looked: Looked | None)
         note_labels(ports, ref, ports.store.label_facts(ref))
 
 
+def note_report(ports: Ports, ref: IssueRef, issue: Issue, triage: Triage, answered: bool) -> None:
+    """Keep what the tracker's state and waves are counted from; `answered`: somebody of the project wrote below it."""
+    if ports.reports is None:
+        return
+    found, repo = triage.evidence, ref.repo
+    keys = [f"failure:{one.id}" for one in triage.findings if one.sure]
+    keys += [f"signature:{one.id}" for one in found.signatures if one.id in root_signatures()]
+    noted = Noted(
+        installation_id=ref.installation_id,
+        repo_id=repo.id,
+        repo_name=repo.full_name,
+        number=ref.number,
+        opened=issue.created_at,
+        author=issue.author,
+        title=clean(issue.title)[:TITLE_CHARS],
+        keys=tuple(dict.fromkeys(keys)),
+        versions=found.versions,
+        framework=found.framework or "",
+        launcher=found.launcher or "",
+    )
+    names = [one.id.rpartition("#") for one in triage.same_failure]
+    same = [int(number) for name, _, number in names if name == repo.full_name and number.isdecimal()]
+    ports.reports.note(noted, same, ports.clock.now() if answered else None)
+
+
+def note_left(ports: Ports, event: IssueLeft) -> None:
+    """The issue was closed, or is there no more."""
+    if ports.reports is None:
+        return
+    key = event.ref.key
+    if event.action == "closed":
+        ports.reports.closed(*key, event.closed_at or ports.clock.now())
+    else:
+        ports.reports.drop(*key)
+
+
 def issue_left(ports: Ports, event: IssueLeft) -> Outcome:
     """Keep how an issue ended; what was deleted or moved elsewhere is forgotten."""
     ref, histories = event.ref, ports.histories
@@ -91,15 +129,14 @@ def issue_left(ports: Ports, event: IssueLeft) -> Outcome:
 
 
 def forget_repositories(ports: Ports, event: InstallationChanged) -> None:
-    """Delete the history of every repository that the App was removed from."""
-    if ports.histories is None:
-        return
+    """Delete the history of every repository that the App was removed from, and what was counted there."""
     removed = event.note is not None and event.note.state == "deleted"
-    ports.histories.store.forget(
-        [repo.id for repo in event.removed],
-        [repo.full_name for repo in event.removed],
-        event.installation_id if removed else None,
-    )
+    installation_id = event.installation_id if removed else None
+    ids = [repo.id for repo in event.removed]
+    if ports.reports is not None:
+        ports.reports.forget(ids, installation_id)
+    if ports.histories is not None:
+        ports.histories.store.forget(ids, [repo.full_name for repo in event.removed], installation_id)
 
 
 def _past(ports: Ports, ref: IssueRef) -> PastIssues | None:

@@ -32,6 +32,7 @@ from bot.github.records import (
 from bot.history.labels import OwnLabels
 from bot.history.records import PastIssue
 from bot.history.search import Histories
+from bot.history.wave_store import WaveTables
 from bot.ports import Clock, Core
 
 Reaction = Literal["+1", "-1", "eyes", "confused", "rocket"]
@@ -360,3 +361,5 @@ class Ports:
     """Repositories' own histories; None = the same failure is not looked for."""
     own_labels: OwnLabels | None = None
     """Heads of repositories' own labels; None = none are suggested."""
+    reports: WaveTables | None = None
+    """What the tracker's state and waves are counted from; None = they are not."""

@@ -10,7 +10,7 @@ from bot.github.case import Case, look, same_text
 from bot.github.config_load import load_config, note_errors
 from bot.github.decide import Say, answered_by_maintainer, leave_alone, other_bot_asks, what_to_say
 from bot.github.errors import GitHubError, Gone, TryAgain
-from bot.github.history import keep_issue
+from bot.github.history import keep_issue, note_report
 from bot.github.labels import LabelPlan, own_labels, plan_own_labels, wanted_labels, write_labels
 from bot.github.pending import has_arrived, lacking, note_requests, with_lacking
 from bot.github.ports import Comment, GitHub, Outcome, OutcomeKind, Ports
@@ -157,6 +157,8 @@ def _save(
 ) -> Outcome:
     labels = labels or LabelPlan()
     keep_issue(ports, ref, case.issue, case.looked)
+    answered = answered_by_maintainer(case.comments, case.issue.author)
+    note_report(ports, ref, case.issue, case.triage, answered)
     ports.store.save_triage(
         TriageRecord(
             issue=ref,

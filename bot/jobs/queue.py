@@ -76,6 +76,11 @@ def make_queue() -> App:
     async def learn(context: JobContext, timestamp: int) -> None:
         await _chore(context, "learn")
 
+    @app.periodic(cron="*/5 * * * *")
+    @app.task(name="waves", queue=QUEUE, queueing_lock="waves", lock="waves", pass_context=True)
+    async def waves(context: JobContext, timestamp: int) -> None:
+        await _chore(context, "waves")
+
     return app
 
 

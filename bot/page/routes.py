@@ -110,7 +110,9 @@ def page_router(
         if isinstance(read, Response):
             return read
         session, query = read
-        found = await asyncio.to_thread(review.reviewed, _number(number), query.seen(session), session.login or BY)
+        found = await asyncio.to_thread(
+            review.reviewed, _number(number), query.seen(session), session.login or BY
+        )
         if found is None:
             return page(unsigned("No such triage."), 404)
         filters = query.within(session)

@@ -27,6 +27,8 @@ from bot.history.label_store import LabelTables
 from bot.history.labels import OwnLabels, VotesOf
 from bot.history.search import Histories
 from bot.history.store import PostgresHistory
+from bot.history.wave_store import WaveTables
+from bot.history.waves import follow
 from bot.jobs.retry import TryLater
 from bot.jobs.runner import Ended, Handler
 from bot.page.create_app import create_app_router
@@ -50,6 +52,7 @@ from bot.slack.ports import SlackPorts, Tokens
 from bot.slack.router import SlackWeb, slack_router
 from bot.slack.store import SlackStore
 from bot.slack.tokens import InstalledTokens, OneToken, Vault, oauth_client
+from bot.slack.waves import tell_waves
 from knowledge.report import Report
 from knowledge.taxonomy import load_taxonomy
 from knowledge.triage import AxisName, Triage
@@ -98,6 +101,7 @@ def work_of(
         script_link=ScriptLinks.of(service.settings).link,
         histories=histories,
         own_labels=own,
+        reports=WaveTables(service.threads),
     )
 
     async def sweep_chore() -> None:
@@ -117,9 +121,17 @@ def work_of(
     async def learn_chore() -> None:
         await asyncio.to_thread(own.learn_what_is_due)
 
+    async def waves_chore() -> None:
+        await asyncio.to_thread(follow_waves, service, ports.clock)
+
     return Work(
         handlers={"github": github_handler(ports)},
-        chores={"sweep": sweep_chore, "reactions": reactions_chore, "learn": learn_chore},
+        chores={
+            "sweep": sweep_chore,
+            "reactions": reactions_chore,
+            "learn": learn_chore,
+            "waves": waves_chore,
+        },
     )
 
 
@@ -130,6 +142,13 @@ def labels_corrected(store: PostgresStore) -> VotesOf:
         return correction_votes(given, known_config(store, repo_id))
 
     return votes_of
+
+
+def follow_waves(service: Service, clock: Clock) -> None:
+    """Open, grow and end waves, and forget what is too old to be counted."""
+    tables, now = WaveTables(service.threads), clock.now()
+    tables.forget_old(now)
+    follow(tables, service.settings.wave_reports, now)
 
 
 def github_handler(ports: Ports) -> Handler:
@@ -226,8 +245,19 @@ def with_slack(service: Service, work: Work, source: CanTriage) -> Work:
     """The work with Slack's handler beside the others, where Slack is on."""
     if service.settings.slack_signing_secret is None:
         return work
-    handler = slack_handler(slack_ports(service, NamedCore(source, load_taxonomy())))
-    return replace(work, handlers={**work.handlers, "slack": handler})
+    ports = slack_ports(service, NamedCore(source, load_taxonomy()))
+    followed = work.chores.get("waves")
+
+    async def waves_chore() -> None:
+        if followed is not None:
+            await followed()
+        await asyncio.to_thread(tell_waves, ports, WaveTables(service.threads), service.settings)
+
+    return replace(
+        work,
+        handlers={**work.handlers, "slack": slack_handler(ports)},
+        chores={**work.chores, "waves": waves_chore},
+    )
 
 
 def api_surface(service: Service) -> tuple[FastAPI, Callable[[], None]] | None:
