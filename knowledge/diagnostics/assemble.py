@@ -1,16 +1,22 @@
-"""Cut what the chosen probes need out of runtime/ and join it into one readable stdlib file."""
+"""Cut what the chosen probes need out of runtime/ and join it into one readable stdlib file.
+
+The cutting is done once, when the program is made: parsing all of runtime/ takes as long as a triage.
+"""
 
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 
 from knowledge.errors import DataError
 
 RUNTIME = "knowledge.diagnostics.runtime"
+COMPILED = Path(__file__).parent / "pieces.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +39,31 @@ class Source:
 
 @cache
 def source() -> Source:
-    """Read runtime/*.py once. DataError when two modules define the same name."""
+    """The shipped pieces. DataError when their file is damaged."""
+    try:
+        kept = json.loads(COMPILED.read_text("utf-8"))
+        pieces = {
+            name: Piece(name, text, frozenset(uses), (file, line))
+            for name, text, uses, file, line in kept["pieces"]
+        }
+        return Source(pieces, kept["imports"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(
+            f"{COMPILED.name} cannot be read: {error}.", "Run: python -m knowledge.findings.compile"
+        ) from error
+
+
+def compiled_pieces(read: Source) -> str:
+    """The text of pieces.json: one piece a line."""
+    rows = (
+        json.dumps([one.name, one.text, sorted(one.uses), *one.place], ensure_ascii=False)
+        for one in read.pieces.values()
+    )
+    return f'{{"imports": {json.dumps(read.imports)},\n"pieces": [\n' + ",\n".join(rows) + "\n]}\n"
+
+
+def read_source() -> Source:
+    """Read runtime/*.py. DataError when two modules define the same name."""
     pieces: dict[str, Piece] = {}
     imports: dict[str, str] = {}
     for entry in sorted(files(f"{__package__}.runtime").iterdir(), key=lambda item: item.name):

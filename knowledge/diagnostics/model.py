@@ -122,7 +122,7 @@ def model_of(probes: Iterable[Probe]) -> Model:
     places = {group: _place(members) for group, members in _grouped(probes).items()}
     shares: dict[str, dict[str, float]] = {}
     for cause in CAUSES:
-        unseen = sum(share for group, share in _expected(cause).items() if group not in places)
+        unseen = sum(share for group, share in _expected()[cause].items() if group not in places)
         total = unseen + sum(place.share[cause] for place in places.values())
         bound = min(1.0, KNOWN / total) if total else 1.0
         shares[cause] = {
@@ -132,13 +132,14 @@ def model_of(probes: Iterable[Probe]) -> Model:
 
 
 @cache
-def _expected(cause: str) -> Mapping[str, float]:
-    """Group to the share of a cause that shows there and is seen: how often its probes apply counts too."""
-    grouped = _grouped(catalogue())
-    return {
-        group: _place(members).share[cause] * max(probe.applies for probe in members)
-        for group, members in grouped.items()
-    }
+def _expected() -> Mapping[str, Mapping[str, float]]:
+    """Cause to group to the share that shows there and is seen: how often its probes apply counts too."""
+    expected: dict[str, dict[str, float]] = {cause: {} for cause in CAUSES}
+    for group, members in _grouped(catalogue()).items():
+        place, applies = _place(members), max(probe.applies for probe in members)
+        for cause, of in expected.items():
+            of[group] = place.share[cause] * applies
+    return expected
 
 
 def _grouped(probes: Iterable[Probe]) -> dict[str, list[Probe]]:

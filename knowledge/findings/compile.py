@@ -1,6 +1,6 @@
-"""The catalogue in one file for the program, and as pages for people.
+"""The catalogue in one file for the program, and as pages for people; signatures and probes in such files, too.
 
-python -m knowledge.findings.compile          writes catalogue.json and docs/failures/
+python -m knowledge.findings.compile          writes catalogue.json, docs/failures/, signatures.json and pieces.json
 """
 
 from __future__ import annotations
@@ -9,10 +9,12 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from knowledge.diagnostics import assemble
 from knowledge.errors import DataError
 from knowledge.findings.check import problems
 from knowledge.findings.failure import COMPILED, Failure
 from knowledge.findings.source import FOLDER, Example, entry_files, read_entry, read_examples
+from knowledge.signatures import load as signature_files
 
 DOCS = Path(__file__).parents[2] / "docs" / "failures"
 AREAS = {
@@ -77,8 +79,19 @@ def index_page(entries: Mapping[str, Failure]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def other_files() -> dict[Path, str]:
+    """The compiled files beside the catalogue's, and what each has to hold."""
+    signatures = signature_files.read_signatures(signature_files.DATA)
+    return {
+        signature_files.COMPILED: signature_files.compiled_signatures(signatures),
+        assemble.COMPILED: assemble.compiled_pieces(assemble.read_source()),
+    }
+
+
 def main() -> None:
-    """Check everything, then write both."""
+    """Check everything, then write it."""
+    for path, text in other_files().items():
+        path.write_text(text, "utf-8")
     entries, examples = read_catalogue()
     wrong = problems(entries, examples)
     if wrong:

@@ -1,10 +1,15 @@
-"""Read and check the signature files."""
+"""Read and check the signature files.
+
+What ships is read from one compiled file: checking every entry and pattern at each start would cost a tenth of a triage.
+"""
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,7 +20,7 @@ from knowledge.errors import DataError
 from knowledge.signatures.signature import Signature
 
 DATA = Path(__file__).parent / "data"
-_SIGNATURE = TypeAdapter(Signature)
+COMPILED = Path(__file__).parent / "signatures.json"
 _REMEDY = "Fix the entry; knowledge/signatures/signature.py says what each field holds."
 
 
@@ -23,14 +28,35 @@ _REMEDY = "Fix the entry; knowledge/signatures/signature.py says what each field
 def load_signatures() -> tuple[Signature, ...]:
     """All shipped signatures, families in alphabetical order, entries as the files order them.
 
-    Raises DataError naming the entry when one does not fit its schema, an id occurs twice, or a declared
-    overlap names no signature.
+    Raises DataError when the compiled file is damaged.
     """
-    return read_signatures(DATA)
+    try:
+        return tuple(_from_json(entry) for entry in json.loads(COMPILED.read_text("utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise DataError(
+            f"{COMPILED.name} cannot be read: {error}.", "Run: python -m knowledge.findings.compile"
+        ) from error
+
+
+def compiled_signatures(signatures: Sequence[Signature]) -> str:
+    """The text of signatures.json: one entry a line, with the fields that hold something."""
+    given = ({name: value for name, value in asdict(one).items() if value} for one in signatures)
+    return "[\n" + ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in given) + "\n]\n"
+
+
+_LISTS = tuple(f.name for f in fields(Signature) if "tuple" in str(f.type))
+
+
+def _from_json(entry: dict[str, Any]) -> Signature:
+    return Signature(**{**entry, **{name: tuple(entry.get(name, ())) for name in _LISTS}})
 
 
 def read_signatures(folder: Path) -> tuple[Signature, ...]:
-    """The signatures of every `<family>.toml` in `folder`, checked as load_signatures says."""
+    """The signatures of every `<family>.toml` in `folder`.
+
+    Raises DataError naming the entry when one does not fit its schema, an id occurs twice, or a declared
+    overlap names no signature.
+    """
     signatures = tuple(
         _parse(entry, path.stem) for path in sorted(folder.glob("*.toml")) for entry in _entries(path)
     )
@@ -49,9 +75,14 @@ def _entries(path: Path) -> list[Mapping[str, Any]]:
     return entries
 
 
+@cache
+def _adapter() -> TypeAdapter[Signature]:
+    return TypeAdapter(Signature)
+
+
 def _parse(entry: Mapping[str, Any], family: str) -> Signature:
     try:
-        signature = _SIGNATURE.validate_python({**entry, "family": family})
+        signature = _adapter().validate_python({**entry, "family": family})
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
