@@ -11,11 +11,10 @@ import re
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from platformdirs import user_data_path
-from pydantic import Field, SecretStr, ValidationError, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
 
 from knowledge.errors import SettingsError
 
@@ -23,13 +22,17 @@ PREFIX = "DISTRIAGE_"
 SHORTEST_TOKEN = 20
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """What an operator can set; each field is the variable DISTRIAGE_<NAME IN CAPITALS>.
 
     An empty variable counts as unset. Build it with `load_settings` to get `SettingsError` with a remedy.
     """
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    def __init__(self, **given: Any) -> None:
+        """What is not given is read from the environment."""
+        super().__init__(**{**_environment(), **given})
 
     data_dir: Path = Field(
         default_factory=lambda: user_data_path("distriage", appauthor=False, use_site_for_root=True),
@@ -333,6 +336,16 @@ class Settings(BaseSettings):
 
 
 _WAVE_CHANNEL = re.compile(r"(?:[\w.-]+(?:/[\w.-]+)?=)?(?:[TE][A-Z0-9]+/)?[CG][A-Z0-9]+")
+
+
+def _environment() -> dict[str, str]:
+    """Set variables with our prefix, by the name of their field."""
+    at = len(PREFIX)
+    return {
+        name[at:].lower(): value
+        for name, value in os.environ.items()
+        if value and name.upper()[:at] == PREFIX
+    }
 
 
 def _listed(secret: SecretStr | None) -> tuple[bytes, ...]:

@@ -1,6 +1,6 @@
 """Read and check the signature files.
 
-What ships is read from one compiled file: checking every entry and pattern at each start would cost a tenth of a triage.
+What ships is read from one compiled file: checking every entry and pattern at each start costs a tenth of a triage.
 """
 
 from __future__ import annotations
