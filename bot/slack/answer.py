@@ -58,7 +58,7 @@ def extras(view: View, links: Links) -> list[Block]:
     if found.world_size is not None:
         told.append(f"world size {found.world_size}")
     if told:
-        blocks.append(section([f"*Read from the text*: {', '.join(told)}"]))
+        blocks.append(section([f"*Read from the text*: {told[0]}", *told[1:]], glue=", "))
     return blocks
 
 

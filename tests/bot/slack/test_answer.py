@@ -6,7 +6,7 @@ import string
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from slack_sdk.models.blocks import ActionsBlock, ButtonElement, SectionBlock
 
@@ -106,6 +106,7 @@ def broken(passed: PassedMessage, links: set[str]) -> list[str]:
 
 @settings(max_examples=70, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(text=texts, many=st.integers(0, 12))
+@example(text="<" * 33, many=11)
 def test_any_text_anywhere_stays_within_limits_and_inert(text: str, many: int) -> None:
     links = {f"https://github.com/a/b/issues/{n}" for n in range(many)}
     for passed in render_all(triage_of(text, many), text, notes=(text,) * many):
