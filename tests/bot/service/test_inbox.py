@@ -234,7 +234,7 @@ def test_lines_are_marked_where_the_triage_counted_them() -> None:
     assert [(open_, run[0].number, run[-1].number) for open_, run in shown.runs] == [
         (False, 1, 37),
         (True, 38, 44),
-        (False, 45, 82),
+        (False, 45, 81),
     ]
     [marked] = [line for _, run in shown.runs for line in run if line.role]
     assert (marked.number, marked.text, marked.role) == (41, "Err: x", "consequence")
