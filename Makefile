@@ -74,8 +74,8 @@ setups-table: $(TORCH)/.ready $(PYSPY)/.ready  ## the table of docs/diagnostics.
 	$(SETUPS_ENV) $(TORCH)/bin/python -m tests.setups.table
 	$(TORCH)/bin/python -m tests.setups.simulate
 
-test-browser: $(VENV)/.dev  ## pages and reports in headless Chromium
-	$(BIN)/python -m pytest tests/browser
+test-browser: $(VENV)/.dev $(NPM_MODULES)/.ready  ## pages and reports in headless Chromium, checked by axe-core (npm)
+	NPM_MODULES=$(CURDIR)/$(NPM_MODULES)/node_modules $(BIN)/python -m pytest tests/browser
 
 test-package: $(VENV)/.release  ## wheel, source archive, manifests and workflows: complete, checked by their linters; installed alone they work
 	$(BIN)/python -m pytest tests/package --timeout=900
@@ -136,5 +136,5 @@ $(PYSPY)/.ready:
 	touch $@
 
 $(NPM_MODULES)/.ready: Makefile
-	npm install --no-save --no-audit --no-fund --silent --prefix $(NPM_MODULES) @octokit/webhooks-examples@7.6.1
+	npm install --no-save --no-audit --no-fund --silent --prefix $(NPM_MODULES) @octokit/webhooks-examples@7.6.1 axe-core@4.14.1
 	touch $@

@@ -33,6 +33,8 @@ def places() -> dict[str, str]:
     for path in (ROOT / "docs").iterdir():
         if path.is_file():
             found[f"docs/{path.name}"] = path.name
+    for path in (ROOT / "docs" / "img").iterdir():
+        found[f"docs/img/{path.name}"] = f"img/{path.name}"
     for path in (ROOT / "knowledge" / "failures").glob("*/*.md"):
         found[f"knowledge/failures/{path.parent.name}/{path.name}"] = (
             f"failures/{path.parent.name}/{path.name}"

@@ -15,9 +15,13 @@ from knowledge.findings.fitting import states_framework
 from knowledge.findings.matcher import Match
 from knowledge.judging.axes import Judged
 from knowledge.judging.judge import Judgement
+from knowledge.judging.legible import names_a_framework
 from knowledge.missing import ask_for
 from knowledge.taxonomy import Taxonomy
 from knowledge.triage import Advice, Axis, Distributed, Neighbour, Ranked, Scope, Triage
+
+LIKELY = 0.4
+"""From this probability on a known failure is shown to whoever asks, though few other words are of the field."""
 
 
 def conclude_from(
@@ -47,8 +51,7 @@ def conclude_from(
     fault = axes["type"].top == "fault" and ((scope == "ours" and not empty) or by_people)
     # A question about a failure is answered by the failure; nothing else that is no fault is.
     failing = fault or (axes["type"].top == "howto" and scope == "ours")
-    # Few words of the field, but a framework with its version: whoever asks gets to see what it may be.
-    failing |= scope == "other_field" and axes["type"].top == "fault" and states_framework(reading)
+    failing |= _may_fail(axes["type"], scope, matches, reading)
     if not fault:
         axes |= {axis: _unclaimed(axes[axis]) for axis in ("stage", "symptom", "cause", "fix")}
     distributed = _distributed(judged["distributed"], claim=fault)
@@ -75,6 +78,19 @@ def conclude_from(
         checks=quick_checks(causes, symptom) if fault else [],
         script=_script(causes, symptom, reading, answered) if fault else "",
     )
+
+
+def _may_fail(type_: Axis, scope: Scope, matches: Sequence[Match], reading: Reading) -> bool:
+    """Whether a report that isn't surely a fault of the field is compared with the catalogue all the same."""
+    if not type_.answer and any(match.sure for match in matches):
+        return True  # a telltale line says more than a type that nobody claims
+    if type_.top != "fault" or scope not in ("other_field", "too_little"):
+        return False
+    # Few words of the field, but a framework with its version, or one by name and a likely failure: whoever asks
+    # gets to see what it may be.
+    likely = any(match.p >= LIKELY for match in matches)
+    stated = scope == "other_field" and states_framework(reading)
+    return stated or (likely and names_a_framework(reading))
 
 
 def _unclaimed(axis: Axis) -> Axis:

@@ -20,6 +20,7 @@ TO = places()
         ("[a](../README.md)", "docs/operating.md", "[a](index.md)"),
         ("[b [[c]]](../../knowledge/failures/nccl/x.md)", "docs/failures/README.md", None),
         ("[code](../knowledge/frameworks.toml)", "docs/github.md", "code"),
+        ("![a](docs/img/page.png)", "README.md", "![a](img/page.png)"),
         ("[web](https://example.org/a.md)", "docs/github.md", None),
         ("[gone](missing.md)", "docs/github.md", None),
     ],

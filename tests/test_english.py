@@ -38,7 +38,7 @@ CODE = sorted(
     )
     for file in ROOT.glob(pattern)
 )
-TEMPLATES = sorted((ROOT / "bot" / "page" / "templates").glob("*.j2"))
+TEMPLATES = sorted((ROOT / "bot" / "page" / "templates").rglob("*.j2"))
 
 
 def faults(text: str) -> list[str]:

@@ -101,8 +101,8 @@ def page_router(
         session, query = read
         triages, more = await asyncio.to_thread(review.triages, query.within(session))
         own = Seen(session.installation, session.repos)
-        repositories = await asyncio.to_thread(review.repositories, own)
-        return page(inbox(frame_of(session), triages, more, repositories, query))
+        choices = await asyncio.to_thread(review.choices, own)
+        return page(inbox(frame_of(session), triages, more, choices, query))
 
     @router.get("/triages/{number}")
     async def one(request: Request, number: str) -> Response:

@@ -88,7 +88,7 @@ def quoted_lines(triage: Triage) -> list[QuotedLine]:
 def shown_issue(title: str, body: str, triage: Triage) -> ShownIssue:
     """An issue's text as the triage read it, redacted here, with the lines that it quotes marked."""
     # As `read_report` does it, so that numbers of lines are the same.
-    texts = split_lines(redact(clean_text(body)).text)
+    texts = split_lines(redact(clean_text(body)).text.rstrip())
     roles: dict[int, str] = {}
     title_role, lost = "", 0
     for quote in quoted_lines(triage):

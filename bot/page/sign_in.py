@@ -11,7 +11,6 @@ from urllib.parse import urlencode
 
 from itsdangerous import BadData, URLSafeSerializer
 
-from bot.github.records import IssueRef
 from bot.runtime.generated_secret import admin_secret
 from bot.settings import Settings
 
@@ -29,12 +28,6 @@ class Session:
     """Of who signed in with GitHub; "" for a link, which names nobody."""
     repos: tuple[int, ...] | None = None
     """Ids of the only repositories that may be seen (None: all), those that the person may write to."""
-
-    def sees(self, issue: IssueRef) -> bool:
-        """Whether the session may see and judge this issue."""
-        return self.installation in (None, issue.installation_id) and (
-            self.repos is None or issue.repo.id in self.repos
-        )
 
 
 class SignIn:

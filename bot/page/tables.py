@@ -161,19 +161,22 @@ _OUTCOME = """CASE WHEN t.would_post = '' THEN 'silent'
   WHEN t.outcome IN ('written', 'unchanged') THEN 'posted'
   WHEN t.outcome = 'shadow' THEN 'would_post' ELSE 'silent' END"""
 _CORRECTED = "EXISTS (SELECT FROM corrections AS c WHERE c.repo_id = t.repo_id AND c.number = t.number)"
-_DRAFT = """((t.triage #>> '{answer,verified}')::boolean IS TRUE AND NOT EXISTS (SELECT FROM draft_decisions AS f
+_DRAFT = """(coalesce(t.triage #>> '{answer,verified}', '') = 'true' AND NOT EXISTS (SELECT FROM draft_decisions AS f
   WHERE f.repo_id = t.repo_id AND f.number = t.number AND f.input_hash = t.input_hash))"""
 # An issue's newest triage is found by the index on (repo_id, number, at): no triage is sorted that is not shown.
 _MATCHING = f"""FROM triages AS t
 WHERE {_SEEN.format("t")}
   AND NOT EXISTS (SELECT FROM triages AS n WHERE n.repo_id = t.repo_id AND n.number = t.number
-    AND (n.at, n.id) > (t.at, t.id))
-  AND (%(repo)s = '' OR t.repo_name = %(repo)s)
-  AND (%(outcome)s = '' OR {_OUTCOME} = %(outcome)s)
-  AND (%(symptom)s = '' OR t.triage -> 'symptom' -> 'answer' ? %(symptom)s)
-  AND (%(corrected)s::boolean IS NULL OR {_CORRECTED} = %(corrected)s)
-  AND (%(draft)s::boolean IS NULL OR {_DRAFT} = %(draft)s)"""
-_PLACE = "(timestamptz '1970-01-01Z' + {0}::bigint * interval '1 microsecond', {1}::bigint)"
+    AND (n.at, n.id) > (t.at, t.id))"""
+# One that is not chosen is left out of the statement, so that the others find their index.
+_CHOSEN = {
+    "repo": "t.repo_name = %(repo)s",
+    "outcome": f"{_OUTCOME} = %(outcome)s",
+    "symptom": "t.triage #>> '{symptom,answer,0}' = %(symptom)s",
+    "corrected": f"{_CORRECTED} = %(corrected)s",
+    "draft": f"{_DRAFT} = %(draft)s",
+}
+_PLACE = "(timestamptz '1970-01-01Z' + %(at)s::bigint * interval '1 microsecond', %(id)s::bigint)"
 _LIST = f"""
 SELECT t.id, t.repo_name || '#' || t.number AS name, t.title, t.at, {_OUTCOME} AS outcome, t.reason,
   j.scope, j.type #>> '{{answer,0}}' AS type, j.symptom #>> '{{answer,0}}' AS symptom,
@@ -182,17 +185,17 @@ SELECT t.id, t.repo_name || '#' || t.number AS name, t.title, t.at, {_OUTCOME} A
   coalesce((j.findings #>> '{{0,p}}')::float, 0) AS p, {_CORRECTED} AS corrected,
   EXISTS (SELECT FROM dismissals AS d WHERE d.repo_id = t.repo_id AND d.number = t.number) AS dismissed,
   {_DRAFT} AS draft
-FROM (SELECT t.* {_MATCHING}
-  AND (%(at)s::bigint IS NULL OR (t.at, t.id) < {_PLACE.format("%(at)s", "%(id)s")})
+FROM (SELECT t.* {_MATCHING} {{chosen}}
+  AND (%(at)s::bigint IS NULL OR (t.at, t.id) < {_PLACE})
   ORDER BY t.at DESC, t.id DESC LIMIT {PAGE + 1}) AS t
 CROSS JOIN LATERAL jsonb_to_record(t.triage) AS j (scope text, type jsonb, symptom jsonb, cause jsonb, findings jsonb)
 ORDER BY t.at DESC, t.id DESC
 """
 _NEXT = f"""
-(SELECT 'newer' AS way, t.id {_MATCHING} AND (t.at, t.id) > {_PLACE.format("%(at)s", "%(id)s")}
+(SELECT 'newer' AS way, t.id {_MATCHING} {{chosen}} AND (t.at, t.id) > {_PLACE}
   ORDER BY t.at, t.id LIMIT 1)
 UNION ALL
-(SELECT 'older' AS way, t.id {_MATCHING} AND (t.at, t.id) < {_PLACE.format("%(at)s", "%(id)s")}
+(SELECT 'older' AS way, t.id {_MATCHING} {{chosen}} AND (t.at, t.id) < {_PLACE}
   ORDER BY t.at DESC, t.id DESC LIMIT 1)
 """
 _ONE = f"""
@@ -278,13 +281,14 @@ class ReviewTables(Table):
 
     def triages(self, filters: Filters) -> tuple[list[Listed], bool]:
         """One page of the newest triage of each issue, newest first; True when there are more."""
-        rows = self._rows(_LIST, _values(filters, filters.before))
+        rows = self._rows(_narrowed(_LIST, filters), _values(filters, filters.before))
         return [Listed(**row) for row in rows[:PAGE]], len(rows) > PAGE
 
-    def repositories(self, seen: Seen) -> list[str]:
-        """The names of the repositories to filter by."""
-        query = f"SELECT DISTINCT repo_name FROM triages AS t WHERE {_SEEN.format('t')} ORDER BY repo_name"
-        return [row["repo_name"] for row in self._rows(query, seen.values())]
+    def choices(self, seen: Seen) -> tuple[list[str], list[int]]:
+        """The names of the repositories and the installations to filter by."""
+        query = f"SELECT DISTINCT repo_name, installation_id FROM triages AS t WHERE {_SEEN.format('t')}"
+        rows = self._rows(query, seen.values())
+        return sorted({r["repo_name"] for r in rows}), sorted({r["installation_id"] for r in rows})
 
     def triage(self, triage_id: int, seen: Seen) -> TriageRecord | None:
         """One triage by its number, where it may be seen."""
@@ -304,7 +308,7 @@ class ReviewTables(Table):
 
     def neighbours(self, filters: Filters, at: datetime, triage_id: int) -> dict[str, int]:
         """The triages before and after one in the list, by "newer" and "older"."""
-        rows = self._rows(_NEXT, _values(filters, Cursor.of(at, triage_id)))
+        rows = self._rows(_narrowed(_NEXT, filters), _values(filters, Cursor.of(at, triage_id)))
         return {row["way"]: row["id"] for row in rows}
 
     def weeks(self, seen: Seen) -> list[Week]:
@@ -320,6 +324,11 @@ class ReviewTables(Table):
             (f"github:{repo_id}:{number}",),
         )
         return (row["title"] or "", row["body"]) if row else None
+
+
+def _narrowed(query: str, filters: Filters) -> str:
+    chosen = [clause for name, clause in _CHOSEN.items() if getattr(filters, name) not in ("", None)]
+    return query.replace("{chosen}", "".join(f" AND {clause}" for clause in chosen))
 
 
 def _values(filters: Filters, place: Cursor | None) -> Row:

@@ -97,9 +97,13 @@ def created_app(*, name: str, url: str) -> str:
 
 
 def inbox(
-    frame: Frame, triages: Sequence[Listed], more: bool, repositories: Sequence[str], query: PageQuery
+    frame: Frame,
+    triages: Sequence[Listed],
+    more: bool,
+    choices: tuple[Sequence[str], Sequence[int]],
+    query: PageQuery,
 ) -> str:
-    """The list."""
+    """The list; `choices` are the repositories and installations to filter by."""
     names, now = names_of(frame.taxonomy), datetime.now(UTC)
     rows = [
         {
@@ -117,7 +121,8 @@ def inbox(
         here="inbox",
         rows=rows,
         older=Cursor.of(triages[-1].at, triages[-1].id) if more else None,
-        repositories=repositories,
+        repositories=choices[0],
+        installations=choices[1],
         symptoms=[(entry.id, entry.name) for entry in frame.taxonomy.on_axis("symptom")],
         outcomes=OUTCOMES,
         query=query,

@@ -15,6 +15,7 @@ from knowledge.evidence import Reading
 from knowledge.evidence.lines import Kind
 from knowledge.findings.failure import Failure
 from knowledge.findings.profiles import Profiles
+from knowledge.findings.releases import released, written
 from knowledge.judging.features import Floats
 from knowledge.judging.retrieve import query_text
 from knowledge.signatures.table import LineFilter
@@ -186,14 +187,24 @@ def _framework(entry: Failure, reading: Reading) -> int:
 
 
 def _versions(entry: Failure, reading: Reading) -> int:
-    """1: a version that the report states is affected; -1: one is stated and none is; 0: not told."""
+    """1: a stated version is affected; -1: none of the stated ones is, or it wasn't out yet; 0: not told."""
     verdicts = [
         _affected(wanted, reading.versions[component])
         for component, wanted in entry.versions.items()
         if component in reading.versions
     ]
     known = [v for v in verdicts if v is not None]
-    return 0 if not known else 1 if any(known) else -1
+    if known:
+        return 1 if any(known) else -1
+    return -1 if any(_not_out_yet(c, wanted, reading) for c, wanted in entry.versions.items()) else 0
+
+
+def _not_out_yet(component: str, wanted: str, reading: Reading) -> bool:
+    """Whether the first affected release came out after the report was written."""
+    first = [Version(s.version) for s in SpecifierSet(wanted) if s.operator in (">=", ">", "==")]
+    month = released(component, min(first)) if first else None
+    latest = written(reading)
+    return month is not None and latest is not None and month > latest
 
 
 def _affected(wanted: str, stated: str) -> bool | None:

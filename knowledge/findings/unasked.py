@@ -22,14 +22,18 @@ from knowledge.findings.pairs import about_another
 from knowledge.findings.releases import has_release
 from knowledge.findings.tried import tried_already
 
-Objection = Literal["expert", "framework", "release", "tried", "defect", "consequence", "solved"]
+Objection = Literal["expert", "framework", "release", "tried", "defect", "consequence", "denied", "solved"]
 """expert: a regression, or diagnosed already; framework: the entry is about others; release: the advice is of another
 time or tool; tried: in the report already; defect: inside the tracker's own library; consequence: rests on a warning
-alone; solved: the reporter's release has the fix."""
+alone; denied: the author says that it isn't so; solved: the reporter's release has the fix."""
 
 _QUIET = frozenset("DIW")
 """Levels of lines that report no failure."""
 _FILE = Path(__file__).with_name("consequences.toml")
+# "dmesg does not say that the GPU has fallen off the bus"; a message itself may begin with "no" or "cannot".
+_DENIES = re2.compile(
+    r"(?i)\b(?:no|not|never|without|neither|nor|(?:does|did|is|was|do|has|have)n[o']?t)\b[^.:;\"'`]{0,60}$"
+)
 # Kubernetes calls each event that is not routine a warning: type, reason, age and source in columns.
 _EVENT = re2.compile(r"^\s*(?:\d+[smhd]\w*\s+)?Warning\s{2,}[A-Z][A-Za-z]+\s{2,}")
 
@@ -45,6 +49,8 @@ def objection(match: Match, fitted: Fitted, reading: Reading) -> Objection | Non
         return "release"
     if rests_on_consequences(match.lines, reading):
         return "consequence"
+    if denied(entry, match.lines, reading):
+        return "denied"
     if solved(entry, reading):
         return "solved"
     if is_the_librarys(entry, reading) and not names_the_fix(entry, reading):
@@ -57,6 +63,21 @@ def objection(match: Match, fitted: Fitted, reading: Reading) -> Objection | Non
 def solved(entry: Failure, reading: Reading) -> bool:
     """Whether the reporter's release already has the fix that the entry names."""
     return bool(entry.fixed_in) and has_release(entry.fixed_in, reading)
+
+
+def denied(entry: Failure, numbers: tuple[int, ...], reading: Reading) -> bool:
+    """Whether each telltale line is a sentence that says "no" or "not" just before what tells."""
+    by_number = {line.number: line for line in reading.lines}
+
+    def says_no(number: int) -> bool:
+        line = by_number.get(number)
+        if number and (line is None or line.kind is Kind.LOG):
+            return False
+        text = line.text if number and line else reading.report.title
+        found = [hit for pattern in entry.patterns if (hit := re2.compile(pattern).search(text))]
+        return bool(found) and all(_DENIES.search(text[: hit.start()]) for hit in found)
+
+    return bool(numbers) and all(map(says_no, numbers))
 
 
 def rests_on_consequences(numbers: tuple[int, ...], reading: Reading) -> bool:

@@ -34,7 +34,9 @@ _WORD = re2.compile(r"[a-z\x{e0}-\x{24f}']+")
 _CONTENT = re2.compile(r"[a-z][a-z0-9_'-]{2,}")
 _TECHNIQUE = re2.compile(
     r"(?i)\b(?:fsdp2?|ddp|hsdp|zero-?[123]|[nr]ccl|torchrun|all-?reduce|all-?gather|reduce-?scatter|state_dict|jax|vllm"
-    r"|torch|torch[_-]xla|cuda out of memory|(?:data|tensor|pipeline|model|expert)[- ]?parallel(?:ism)?)\b"
+    r"|torch|torch[_-]xla|cuda out of memory|(?:data|tensor|pipeline|model|expert)[- ]?parallel(?:ism)?"
+    r"|(?:nccl|rccl|gloo|torch|horovod|dmlc)_\w{3,}|tf_config|(?:pytorch|mpi|tf)job"
+    r"|distributedsampler|(?:multiworker)?mirroredstrategy)\b"
 )
 _ADDRESS = re2.compile(r"!?\[[^\]]*\]\([^)]*\)|<img[^>]*>|https?://\S+")
 

@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, Any
 
@@ -86,9 +86,11 @@ class Page:
             more = {"text": text} if kind == "keyDown" else {}
             self._call("Input.dispatchKeyEvent", type=kind, key=key, **more)
 
-    def picture(self, *, whole: bool = False) -> bytes:
-        """What is seen, as PNG; `whole` takes the page to its end."""
-        shot = self._call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+    def picture(self, box: Sequence[float] = ()) -> bytes:
+        """What is seen, as PNG; `box` (x, y, width, height) takes a part of it."""
+        clip = dict(zip(("x", "y", "width", "height"), box, strict=False))
+        more = {"clip": {**clip, "scale": 1}} if clip else {}
+        shot = self._call("Page.captureScreenshot", format="png", **more)
         return base64.b64decode(shot["data"])
 
     def _call(self, method: str, **params: Any) -> dict[str, Any]:
@@ -130,6 +132,7 @@ def open_page() -> Iterator[Page]:
             "--headless",
             "--no-sandbox",
             "--disable-gpu",
+            "--disable-lcd-text",
             "--remote-debugging-pipe",
             "--no-first-run",
         ]

@@ -5,14 +5,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
+import socket
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
+import uvicorn
 import yaml
 from psycopg.types.json import Jsonb
+from pydantic import SecretStr
 
 from bot.github.intake import new_delivery
 from bot.github.records import (
@@ -27,12 +34,21 @@ from bot.github.records import (
 )
 from bot.github.simulate import simulate
 from bot.github.store.postgres import PostgresStore
+from bot.page.sign_in import SignIn
 from bot.runtime.core import NamedCore
-from bot.runtime.resources import Service
-from knowledge.engine import Knowledge, triage
+from bot.runtime.resources import Service, open_service
+from bot.serve.compose import surfaces
+from bot.serve.web_app import make_app
+from bot.settings import Settings
+from knowledge.engine import Knowledge, load_knowledge, triage
 from knowledge.report import Report
 from knowledge.triage import AnswerSentence, Triage, WrittenAnswer
+from tests.bot.service.databases import fresh_database, running_server
+from tests.browser.chromium import open_page
+from tests.conftest import CACHE
 
+COMMENTED = 50
+"""Number of the triage whose comment is the picture of one."""
 REPOS = (RepoRef(11, "octo/train"), RepoRef(12, "octo/recipes"))
 INSTALLATION = 7
 CONFIG = "mode: comment\ncomment_on: claims\nlabels:\n  symptom:\n    D.2.1: hang\n    D.1.2: out of memory\n"
@@ -85,7 +101,7 @@ def fill(service: Service, knowledge: Knowledge, count: int = 50) -> None:
         record = TriageRecord(
             issue=ref,
             input_hash=f"h{n}",
-            triage=with_draft(found) if n == count - 3 else found,
+            triage=with_draft(found) if n == count - 4 else found,
             mode="comment",
             outcome="written" if comment else "silent",
             reason="created" if comment else reason,
@@ -149,3 +165,62 @@ def spend(service: Service, now: datetime) -> None:
                 "INSERT INTO llm_spending VALUES (%s, '', %s)",
                 ((now - timedelta(days=n)).date(), 0.02 + n % 7 / 50),
             )
+
+
+@contextmanager
+def running(knowledge: Knowledge, extra: Sequence[TriageRecord] = ()) -> Iterator[Settings]:
+    """The real application on a real socket and a database of its own, with the scene and `extra` triages."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port = int(one.getsockname()[1])
+    settings = Settings(admin_secret=SecretStr("browser"), public_url=f"http://127.0.0.1:{port}")
+    started, stopping = threading.Event(), threading.Event()
+
+    async def go(database: str) -> None:
+        async with open_service(settings, database) as service:
+            fill(service, knowledge, 60)
+            for record in extra:
+                PostgresStore(service.threads).save_triage(record)
+            app = make_app(service, surfaces(service))
+            server = uvicorn.Server(uvicorn.Config(app, port=port, log_config=None, lifespan="off"))
+            task = asyncio.create_task(server.serve())
+            while not server.started:
+                await asyncio.sleep(0.01)
+            started.set()
+            while not stopping.is_set():
+                await asyncio.sleep(0.05)
+            server.should_exit = True
+            await task
+
+    with running_server() as url, fresh_database(url) as database:
+        thread = threading.Thread(target=lambda: asyncio.run(go(database)))
+        thread.start()
+        assert started.wait(120)
+        try:
+            yield settings
+        finally:
+            stopping.set()
+            thread.join(20)
+
+
+def pictures(folder: Path, knowledge: Knowledge) -> None:
+    """The pictures of the README: the list, and a comment as the page renders it."""
+    with running(knowledge) as settings, open_page() as page:
+        page.see(1060, 420)
+        page.go(SignIn.of(settings).link(settings.public_url, 600))
+        page.until("document.querySelectorAll('.inbox tbody tr').length === 50")
+        page.key("j")
+        (folder / "page.png").write_bytes(page.picture())
+        page.see(1240, 2000)
+        page.go(f"{settings.public_url}/triages/{COMMENTED}")
+        box = page.value(
+            "(() => { const r = document.querySelector('.comment').getBoundingClientRect();"
+            " return [r.x, r.y, r.width, r.height]; })()"
+        )
+        (folder / "comment.png").write_bytes(page.picture(box))
+
+
+if __name__ == "__main__":
+    docs = Path(__file__).parents[2] / "docs" / "img"
+    docs.mkdir(exist_ok=True)
+    pictures(docs, load_knowledge(None, CACHE))

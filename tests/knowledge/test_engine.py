@@ -99,3 +99,25 @@ def test_real_reports_all_go_through(shared: Path, knowledge: Knowledge) -> None
 def test_a_judge_of_another_encoder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="another embedding model"):
         load_knowledge(None, tmp_path, encoder=FakeEncoder(dims=384))
+
+
+def test_few_words_and_a_likely_failure_are_answered_where_something_of_the_field_is_named(
+    knowledge: Knowledge,
+) -> None:
+    stuck = "{} workers stuck in Init: \"nslookup: can't resolve 'job-master-0'\", istio-injection=enabled"
+    named = of("istio kubeflow", stuck.format("PyTorchJob"), knowledge)
+    assert (named.scope, named.findings[0].id) == ("too_little", "kubeflow-istio-sidecar")
+    assert not any(finding.sure for finding in named.findings)
+    unnamed = of("istio kubeflow", stuck.format("Batch job"), knowledge)
+    assert (unnamed.scope, unnamed.findings) == ("other_field", [])
+
+
+def test_a_telltale_line_counts_where_no_type_is_claimed_and_not_against_a_claimed_one(
+    knowledge: Knowledge,
+) -> None:
+    line = "ValueError: You can't train a model that has been loaded with `device_map='auto'` in any distributed mode."
+    unclaimed = of("device_map auto distributed", line, knowledge)
+    assert unclaimed.type.answer == []
+    assert [f.id for f in unclaimed.findings if f.sure] == ["device-map-auto-in-distributed-mode"]
+    wished = of("device_map auto distributed", line, knowledge, set_by_people={"type": ["feature"]})
+    assert wished.findings == []

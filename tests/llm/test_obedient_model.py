@@ -134,6 +134,7 @@ def _injected(triage: Triage) -> list[str]:
     return [word for word in _INJECTED if word in told]
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_no_injected_instruction_gets_out(llm: FakeLlm, config: LlmConfig, tmp_path: Path) -> None:
     """The whole corpus, and its injections in title, body and log, in both modes, on GitHub and in Slack.

@@ -36,6 +36,8 @@ def triaged(world: World) -> tuple[World, FakeIssue]:
         ("/triage on", "on"),
         ("/triage result\n```\nprobe says\n```", "result"),
         ("/triage symptom=d.2.1 cause=Network_Environment fix=network", "correct"),
+        ("/triage same #12", "same"),
+        ("/triage different 12", "different"),
     ],
 )
 def test_a_command_is_read(body: str, word: str) -> None:
@@ -55,6 +57,9 @@ def test_what_is_no_command(body: str) -> None:
     ("body", "reason"),
     [
         ("/triage please", "unknown_word"),
+        ("/triage same", "no_number"),
+        ("/triage same #x", "no_number"),
+        ("/triage different #1 #2", "no_number"),
         ("/triage symptom=Z.9", "unknown_id"),
         ("/triage symptom=", "unknown_id"),
         ("/triage symptom=D.2.1 symptom=B.2", "unknown_word"),

@@ -8,6 +8,8 @@ import time
 from multiprocessing.connection import Connection
 from typing import Any
 
+import pytest
+
 from bot.db.connect import sync_pool
 from bot.history.store import PostgresHistory
 from tests.bot.fake_github import FakeGitHub, serve
@@ -35,6 +37,7 @@ def past() -> FakePast:
     )
 
 
+@pytest.mark.long
 def test_twenty_kills_at_random_moments(database: str) -> None:
     state, seed = FakeGitHub(), random.randrange(10**6)
     dice = random.Random(seed)

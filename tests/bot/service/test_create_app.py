@@ -33,7 +33,8 @@ APP = {
     "slug": "distriage-acme",
     "pem": KEY,
     "webhook_secret": "from github",
-    "client_secret": "unused",
+    "client_id": "Iv1.x",
+    "client_secret": "for signing in",
 }
 DOCS = Path(__file__).parents[3] / "docs"
 
@@ -86,6 +87,7 @@ def test_a_click_leads_to_github_and_back_to_a_key_that_only_the_owner_reads(
             assert done.status_code == 200
             assert "/apps/distriage-acme/installations/new" in done.text
             assert KEY.splitlines()[1] not in done.text
+            assert "for signing in" not in done.text
             # Once there is an App, both routes are gone.
             assert (await client.get("/github/new")).status_code == 404
             assert (await client.get("/github/created", params=query)).status_code == 404
@@ -100,6 +102,9 @@ def test_a_click_leads_to_github_and_back_to_a_key_that_only_the_owner_reads(
     assert (found.github_app_id, found.read_private_key()) == (99, KEY)
     assert found.webhook_secrets == (b"from github", b"from before")
     assert found.missing_github == []
+    assert found.github_client_id == "Iv1.x"
+    assert found.github_client_secret is not None
+    assert found.github_client_secret.get_secret_value() == "for signing in"
 
 
 def test_only_an_answer_to_this_form_by_this_person_counts(

@@ -34,6 +34,7 @@ OF_NO_REPOSITORY = {
     "deliveries",  # by its payload
     "llm_spending",  # by its scope
     "commands_done",  # by its comment
+    "page_sessions",  # over within the hour
     "installations",
     "content_writes",
     "slack_installations",

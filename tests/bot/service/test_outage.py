@@ -63,6 +63,7 @@ def states(url: str) -> dict[str, str]:
     return {str(id_): str(state) for id_, state in rows}
 
 
+@pytest.mark.long
 def test_deliveries_are_refused_while_the_database_is_away_and_none_that_was_taken_is_lost(
     folder: Path, port: int
 ) -> None:

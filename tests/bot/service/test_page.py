@@ -20,6 +20,7 @@ from pydantic import SecretStr
 
 from bot.github.records import (
     CommentNote,
+    ConfigCache,
     Correction,
     Dismissal,
     IssueRef,
@@ -28,8 +29,11 @@ from bot.github.records import (
     Resolution,
     TriageRecord,
 )
+from bot.github.repo_config import RepoConfig
 from bot.github.store.given_labels import GivenTables
 from bot.github.store.postgres import PostgresStore
+from bot.history.label_store import LabelTables
+from bot.history.store import PostgresHistory
 from bot.page.sign_in import SignIn
 from bot.runtime.resources import Service
 from bot.serve.compose import surfaces
@@ -39,7 +43,7 @@ from bot.slack.store import SlackStore
 from knowledge.cases.case import Case
 from knowledge.cases.file import read_cases
 from knowledge.report import Report
-from knowledge.triage import AnswerSentence, WrittenAnswer
+from knowledge.triage import AnswerSentence, EarlierReport, SuggestedLabel, WrittenAnswer
 from tests.bot.fake_core import a_triage
 from tests.bot.service.conftest import OpenService
 
@@ -576,5 +580,54 @@ def test_a_draft_of_another_installation_is_not_decided(opened: OpenService) -> 
                 for n in (1, 2)
             ]
             assert statuses == [303, 404]
+
+    asyncio.run(go())
+
+
+def votes_on(html: str) -> list[dict[str, str]]:
+    """The hidden fields of each form that asks whether something is right."""
+    found = re.findall(r'<form method="post" action="/votes".*?</form>', html, re.S)
+    hidden = [re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', form) for form in found]
+    return [{name: unescape(value) for name, value in fields} for fields in hidden]
+
+
+def test_a_maintainer_says_which_labels_and_earlier_issues_are_right(opened: OpenService) -> None:
+    label = SuggestedLabel(label="module: <b>", p=0.97, line=3, text=NASTY, tested=20, right=19)
+    earlier = EarlierReport(
+        id="octo/train#3", url="", title="Hang", why=["same error line"], is_open=True, ended="still open"
+    )
+    triage = a_triage(Report("octo/train#1", "Hang", "Watchdog"), own_labels=[label], same_failure=[earlier])
+
+    async def go() -> None:
+        async with opened(admin_secret=SECRET) as service, client_of(service) as client:
+            PostgresStore(service.threads).save_triage(record(issue(1), triage=triage))
+            key = PostgresHistory(service.threads).begin("octo/train", "words", 700, 7).key
+            tables = LabelTables(service.threads)
+            page = await client.get(link(service))
+            assert "right on 19 of 20 earlier issues" in page.text and NASTY not in page.text
+            same, own = votes_on(page.text)
+            assert (same["kind"], same["subject"]) == ("same", "octo/train#3")
+            assert (own["kind"], own["subject"]) == ("label", "module: <b>")
+            page = await client.post("/votes", data={**own, "agrees": "no"})
+            assert page.text.count("✓ Wrong") == 1
+            page = await client.post("/votes", data={**own, "agrees": "yes"})
+            page = await client.post("/votes", data={**same, "agrees": "no"})
+            assert (page.text.count("✓ Right"), page.text.count("✓ Wrong")) == (1, 1)
+            [vote] = tables.votes(key, "label")
+            assert (vote.id, vote.subject, vote.role, vote.agrees) == ("1", "module: <b>", "maintainer", True)
+            [vote] = tables.votes(key, "same")
+            assert (vote.id, vote.subject, vote.agrees) == ("1", "3", False)
+            for wrong in ({"subject": "other"}, {"kind": "both"}, {"agrees": "maybe"}, {"triage": "99"}):
+                assert (
+                    await client.post("/votes", data={**own, "agrees": "yes", **wrong})
+                ).status_code == 404
+            config = RepoConfig(labels={"symptom": {"D.2.1": "hang", "B.2": "setup"}})
+            PostgresStore(service.threads).save_config(700, ConfigCache(None, config.model_dump_json()))
+            clicked = {**own, "axis": "symptom", "label": "B.2"}
+            await client.post("/corrections", data=clicked)
+            told = {v.subject: v.agrees for v in tables.votes(key, "label") if v.subject != "module: <b>"}
+            assert told == {"hang": False, "setup": True}, "a corrected axis speaks of the labels it sets"
+            forged = {**own, "agrees": "yes", "form_token": "x"}
+            assert (await client.post("/votes", data=forged)).status_code == 403
 
     asyncio.run(go())

@@ -15,6 +15,7 @@ from itertools import count
 from urllib.parse import urlencode
 
 import psycopg
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -73,6 +74,7 @@ def fewer_wait(database: str, before: int) -> bool:
     return waiting(database) < max(before, 1)
 
 
+@pytest.mark.long
 def test_calls_are_acknowledged_in_time_while_the_worker_triages(database: str, fake: FakeSlack) -> None:
     """25 commands a second, as many triages beside them in the worker of the same `bot serve`."""
     port = free_port()
@@ -129,6 +131,7 @@ def test_a_worker_killed_while_its_answer_arrives_does_not_answer_twice(
     assert one(database, "SELECT count(*) FROM deliveries WHERE reason = 'sent before'") == 1
 
 
+@pytest.mark.long
 def test_kills_at_any_moment_leave_at_most_one_answer_each_and_lose_none_before_it_was_sent(
     database: str, fake: FakeSlack
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -122,6 +124,32 @@ def test_a_stated_version_is_in_the_range_or_outside_it(
     assert (found["version_fits"], found["version_differs"]) == (fits, differs)
     wanted = {f"{name} {version}" for name, version in stated.items() if name in affected.versions}
     assert set(pairs.held[0]) == (wanted if fits else set())
+
+
+@pytest.mark.parametrize(
+    ("opened", "stated", "differs"),
+    [
+        ("2020-04-30", {}, 1.0),
+        ("2023-04-01", {}, 0.0),
+        ("1970-01-01", {}, 0.0),
+        ("2020-04-30", {"torch": "2.1.0"}, 0.0),
+        ("1970-01-01", {"numpy": "1.16"}, 1.0),
+    ],
+)
+def test_what_began_with_a_release_that_was_not_out_is_not_it(
+    opened: str, stated: dict[str, str], differs: float
+) -> None:
+    affected = entry("e", versions={"torch": ">=2.0"})
+    read = report("x", versions=stated, framework=None)
+    read = replace(read, report=replace(read.report, opened=opened))
+    assert numbers(catalogue(affected).pairs(read, BARE, {}), "e")["version_differs"] == differs
+
+
+def test_what_ended_with_a_release_says_nothing_of_when() -> None:
+    read = report("x", framework=None, versions={})
+    read = replace(read, report=replace(read.report, opened="2016-01-01"))
+    found = numbers(catalogue(entry("e", versions={"torch": "<2.0"})).pairs(read, BARE, {}), "e")
+    assert found["version_differs"] == 0.0
 
 
 def test_likeness_is_that_of_the_nearest_text_in_each_half() -> None:

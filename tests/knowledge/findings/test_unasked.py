@@ -10,7 +10,7 @@ from knowledge.findings.failure import Failure
 from knowledge.findings.fitting import fit
 from knowledge.findings.matcher import Match
 from knowledge.findings.tried import tried_already
-from knowledge.findings.unasked import objection, rests_on_consequences, solved
+from knowledge.findings.unasked import denied, objection, rests_on_consequences, solved
 from knowledge.report import Report
 from tests.knowledge.findings.tiny import TABLE, entry
 
@@ -148,6 +148,23 @@ def test_a_tracker_knows_its_own_library_whatever_its_owner_is_called() -> None:
 )
 def test_a_warning_is_no_failure(line: str, only: bool) -> None:
     assert rests_on_consequences((2,), of(f"```\n{line}\n```")) is only
+
+
+@pytest.mark.parametrize(
+    ("text", "no"),
+    [
+        ("dmesg has no Xid, and does not say that the GPU has fallen off the bus.", True),
+        ("The kernel log doesn't mention that the GPU has fallen off the bus.", True),
+        ("It isn't the cable. The GPU has fallen off the bus.", False),
+        ("The GPU has fallen off the bus, no idea why.", False),
+        ("```\n[  12.1] NVRM: not recovered, GPU has fallen off the bus.\n```", False),
+    ],
+)
+def test_a_sentence_that_denies_the_failure(text: str, no: bool) -> None:
+    lost = entry("lost", patterns=("GPU has fallen off the bus",))
+    read = of(text)
+    (number,) = [line.number for line in read.lines if "fallen" in line.text]
+    assert denied(lost, (number,), read) is no
 
 
 def test_a_line_of_a_log_whose_failure_is_another_one() -> None:
