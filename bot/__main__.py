@@ -11,6 +11,8 @@ import traceback
 
 from embeddings.errors import UserError
 
+# pydantic looks for plugins in every installed package, when the first model is made; none of ours uses one.
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
 DEFECT = 70
 """EX_SOFTWARE of sysexits.h."""
 _ROOMS = ("bot", "eval", "llm", "knowledge", "embeddings")

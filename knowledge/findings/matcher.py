@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import json
 import zipfile
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from knowledge.evidence import Reading
 from knowledge.findings.failure import Failure
 from knowledge.findings.pairs import NAMES, Catalogue
 from knowledge.findings.profiles import Profiles
+from knowledge.judging.arrays import write_arrays
 from knowledge.judging.features import Floats
 
 Array = npt.NDArray[np.float64]
@@ -74,19 +75,18 @@ def probability(values: Array, weights: Array) -> Array:
 def save_matcher(matcher: Matcher, about: Mapping[str, object], file: Path = SHIPPED) -> None:
     """Write everything but the entries' texts; vectors as int8."""
     profiles = matcher.catalogue.profiles
-    arrays = {f"lexical_{name}": value for name, value in profiles.lexical.to_arrays().items()}
+    arrays: dict[str, Any] = {
+        f"lexical_{name}": value for name, value in profiles.lexical.to_arrays().items()
+    }
     info = {"ids": profiles.ids, "names": NAMES, "threshold": matcher.threshold, **about}
-    buffer = io.BytesIO()
-    np.savez_compressed(
-        buffer,
-        rows=profiles.rows,
-        vectors=np.round(profiles.vectors * _SCALE).astype(np.int8),
-        rarity=matcher.catalogue.rarity.astype(np.float32),
-        weights=matcher.weights,
-        info=np.frombuffer(json.dumps(info).encode(), np.uint8),
-        **arrays,  # type: ignore[arg-type]
-    )
-    file.write_bytes(buffer.getvalue())
+    arrays |= {
+        "rows": profiles.rows,
+        "vectors": np.round(profiles.vectors * _SCALE).astype(np.int8),
+        "rarity": matcher.catalogue.rarity.astype(np.float32),
+        "weights": matcher.weights,
+        "info": np.frombuffer(json.dumps(info).encode(), np.uint8),
+    }
+    write_arrays(file, arrays)
 
 
 def load_matcher(entries: Mapping[str, Failure], model_hash: str, file: Path = SHIPPED) -> Matcher:

@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 import re2
 
+from knowledge.diagnostics.assemble import read_source, source
 from knowledge.errors import DataError
 from knowledge.findings.check import problems
-from knowledge.findings.compile import compiled, read_catalogue
+from knowledge.findings.compile import compiled, other_files, read_catalogue
 from knowledge.findings.failure import COMPILED, load_catalogue
 from knowledge.findings.source import read_entry, read_examples
 from knowledge.signatures import load_signatures
+from knowledge.signatures.load import DATA, read_signatures
 
 HEAD = """+++
 id = "port-taken"
@@ -161,6 +163,13 @@ def test_the_shipped_catalogue_is_sound_and_compiled() -> None:
     assert problems(entries, examples) == []
     assert COMPILED.read_text("utf-8") == compiled(entries), "run: python -m knowledge.findings.compile"
     assert load_catalogue() == entries
+
+
+def test_signatures_and_probes_are_compiled() -> None:
+    for path, text in other_files().items():
+        assert path.read_text("utf-8") == text, "run: python -m knowledge.findings.compile"
+    assert load_signatures() == read_signatures(DATA)
+    assert source() == read_source()
 
 
 def test_every_error_signature_leads_to_an_entry_or_is_declared_context() -> None:
