@@ -39,7 +39,7 @@ class Manifest(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    format: Literal[1] = 1
+    format: Literal[2] = 2
     model_hash: str
     dims: int
     backend: Backend
@@ -79,7 +79,7 @@ def refresh_index(folder: Path, keys: Sequence[str], texts: Sequence[str], encod
     else:
         if manifest.rows == rows:
             return index
-        known = dict(zip((row.text_hash for row in manifest.rows), index.vectors(), strict=True))
+        known = dict(zip((row.text_hash for row in manifest.rows), index.vectors, strict=True))
     new = {row.text_hash: text for row, text in zip(rows, texts, strict=True) if row.text_hash not in known}
     known.update(zip(new, encoder.encode(list(new.values())), strict=True))
     vectors = np.empty((len(rows), encoder.dims), dtype=np.float32)
@@ -91,8 +91,6 @@ def refresh_index(folder: Path, keys: Sequence[str], texts: Sequence[str], encod
 
 
 def _load(folder: Path, encoder: Encoder) -> tuple[Manifest, VectorIndex]:
-    import faiss
-
     try:
         manifest = Manifest.model_validate_json((folder / _MANIFEST).read_bytes())
         data = (folder / manifest.index_file).read_bytes()
@@ -111,15 +109,12 @@ def _load(folder: Path, encoder: Encoder) -> tuple[Manifest, VectorIndex]:
     if hashlib.sha256(data).hexdigest() != manifest.index_hash or manifest.count != len(manifest.rows):
         raise ModelError(f"The index in {folder} is damaged.", _REMEDY)
     with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
-        index = faiss.deserialize_index(arrays["faiss"])
-    return manifest, VectorIndex([row.key for row in manifest.rows], index)
+        return manifest, VectorIndex.build([row.key for row in manifest.rows], arrays["vectors"])
 
 
 def _save(folder: Path, index: VectorIndex, rows: list[Row], encoder: Encoder) -> None:
-    import faiss
-
     buffer = io.BytesIO()
-    np.savez(buffer, faiss=faiss.serialize_index(index.faiss_index))
+    np.savez(buffer, vectors=index.vectors)
     manifest = Manifest(
         model_hash=encoder.model_hash,
         dims=encoder.dims,

@@ -56,7 +56,7 @@ def test_an_empty_index_finds_nothing() -> None:
 def test_vectors_come_back_as_they_went_in(exact_up_to: int) -> None:
     vectors = unit(2000)
     index = VectorIndex.build([str(n) for n in range(2000)], vectors, exact_up_to)
-    assert np.array_equal(index.vectors(), vectors)
+    assert np.array_equal(index.vectors, vectors)
     assert index.dims == 8
 
 
