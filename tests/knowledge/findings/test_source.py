@@ -9,8 +9,7 @@ import pytest
 import re2
 
 from knowledge.errors import DataError
-from knowledge.findings.check import problems
-from knowledge.findings.compile import compiled, read_catalogue
+from knowledge.findings.compile import compiled, problems, read_catalogue
 from knowledge.findings.failure import COMPILED, load_catalogue
 from knowledge.findings.source import read_entry, read_examples
 from knowledge.signatures import load_signatures
