@@ -1,11 +1,11 @@
-"""What every surface is handed: the time, and the engine."""
+"""What every surface is handed: the time, and the engine; and what it tells `bot doctor`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Literal, Protocol
 
 from knowledge.errors import DistriageError
 from knowledge.history.record import Post, Record
@@ -57,3 +57,16 @@ class CoreFailed(DistriageError):
 
 class CoreDown(CoreFailed):
     """The process did not load the core, or was ended before it had: no fault of the report's."""
+
+
+# What `bot doctor` reports of one thing that it looked at.
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One thing looked at; `remedy` says what to do, "" when nothing."""
+
+    state: Literal["ok", "missing", "broken"]
+    subject: str
+    text: str
+    remedy: str = ""

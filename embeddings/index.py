@@ -1,15 +1,23 @@
-"""Vectors to the keys nearest to a query, by inner product; a key may have several vectors."""
+"""Vectors to the keys nearest to a query, in memory and on disk.
+
+In memory: by inner product; a key may have several vectors.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import io
+import os
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-Floats = npt.NDArray[np.float32]
+from embeddings.encoder import CONVERTER_VERSION, Backend, Encoder, Floats
+from embeddings.errors import ModelError
 
 EXACT_UP_TO = 100_000
 """Vectors searched exhaustively (17 ms at this size on 2 cores); more are searched by FAISS in cells (IVF)."""
@@ -81,3 +89,136 @@ def _in_cells(vectors: Floats) -> Any:
     index.train(vectors)
     index.add(vectors)
     return index
+
+
+# A vector index on disk with a manifest that says what made it; re-embedding touches changed texts only.
+#
+# A folder holds manifest.json and the index file that it names by content hash. The manifest is replaced last and in
+# one step, so a reader sees the old index or the new one, whole.
+
+_MANIFEST = "manifest.json"
+_REMEDY = "Build it again with: bot corpus build"
+
+
+class Row(BaseModel):
+    """One vector: whose it is and of which text."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    key: str
+    text_hash: str
+
+
+class Manifest(BaseModel):
+    """What an index was made of and by."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: Literal[2] = 2
+    model_hash: str
+    dims: int
+    backend: Backend
+    converter_version: int
+    count: int
+    index_hash: str
+    rows: list[Row]
+
+    @property
+    def index_file(self) -> str:
+        """Name of the index file beside the manifest."""
+        return f"index-{self.index_hash[:16]}.npz"
+
+
+def text_hash(text: str) -> str:
+    """SHA-256 of a text, in hexadecimal: a text is embedded again only when this changes."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+
+
+def load_index(folder: Path, encoder: Encoder) -> VectorIndex:
+    """Load the index in `folder`; ModelError when it is missing, damaged or not made by such an encoder."""
+    return _load(folder, encoder)[1]
+
+
+def refresh_index(folder: Path, keys: Sequence[str], texts: Sequence[str], encoder: Encoder) -> VectorIndex:
+    """Make the index in `folder` hold texts[i] under keys[i], embedding only texts that it does not hold yet.
+
+    An index of another model or a damaged one is replaced. When nothing changed, no file is touched.
+    Raises ModelError when the folder cannot be written.
+    """
+    rows = [Row(key=key, text_hash=text_hash(text)) for key, text in zip(keys, texts, strict=True)]
+    known: dict[str, Floats] = {}
+    try:
+        manifest, index = _load(folder, encoder)
+    except ModelError:
+        pass  # nothing of it can be used
+    else:
+        if manifest.rows == rows:
+            return index
+        known = dict(zip((row.text_hash for row in manifest.rows), index.vectors, strict=True))
+    new = {row.text_hash: text for row, text in zip(rows, texts, strict=True) if row.text_hash not in known}
+    known.update(zip(new, encoder.encode(list(new.values())), strict=True))
+    vectors = np.empty((len(rows), encoder.dims), dtype=np.float32)
+    for at, row in enumerate(rows):
+        vectors[at] = known[row.text_hash]
+    index = VectorIndex.build(keys, vectors)
+    _save(folder, index, rows, encoder)
+    return index
+
+
+def _load(folder: Path, encoder: Encoder) -> tuple[Manifest, VectorIndex]:
+    try:
+        manifest = Manifest.model_validate_json((folder / _MANIFEST).read_bytes())
+        data = (folder / manifest.index_file).read_bytes()
+    except FileNotFoundError as error:
+        raise ModelError(f"No index found in {folder}.", _REMEDY) from error
+    except (OSError, ValidationError) as error:
+        raise ModelError(f"The index in {folder} cannot be read.", _REMEDY) from error
+    for what, found, wanted in (
+        ("model", manifest.model_hash, encoder.model_hash),
+        ("vector length", manifest.dims, encoder.dims),
+        ("back end", manifest.backend, encoder.backend),
+        ("converter version", manifest.converter_version, _converter_version(encoder)),
+    ):
+        if found != wanted:
+            raise ModelError(f"The index in {folder} has {what} {found}, the encoder has {wanted}.", _REMEDY)
+    if hashlib.sha256(data).hexdigest() != manifest.index_hash or manifest.count != len(manifest.rows):
+        raise ModelError(f"The index in {folder} is damaged.", _REMEDY)
+    with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+        return manifest, VectorIndex.build([row.key for row in manifest.rows], arrays["vectors"])
+
+
+def _save(folder: Path, index: VectorIndex, rows: list[Row], encoder: Encoder) -> None:
+    buffer = io.BytesIO()
+    np.savez(buffer, vectors=index.vectors)
+    manifest = Manifest(
+        model_hash=encoder.model_hash,
+        dims=encoder.dims,
+        backend=encoder.backend,
+        converter_version=_converter_version(encoder),
+        count=len(rows),
+        index_hash=hashlib.sha256(buffer.getbuffer()).hexdigest(),
+        rows=rows,
+    )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _replace(folder / manifest.index_file, buffer.getvalue())
+        _replace(folder / _MANIFEST, manifest.model_dump_json(indent=1).encode() + b"\n")
+        for stale in folder.glob("index-*.npz"):
+            if stale.name != manifest.index_file:
+                stale.unlink(missing_ok=True)
+    except OSError as error:
+        raise ModelError(
+            f"The index cannot be written to {folder} ({error.strerror or error}).",
+            "Make the folder writable or choose another.",
+        ) from error
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Write `path` in one step; the process id keeps two writers apart."""
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    part.write_bytes(data)
+    part.replace(path)
+
+
+def _converter_version(encoder: Encoder) -> int:
+    return CONVERTER_VERSION if encoder.backend == "onnx" else 0

@@ -1,4 +1,4 @@
-"""BM25 over the words of a report: finds the case that names the same error, function or flag.
+"""BM25 over the words of a report, and hit lists of unlike scores made into one.
 
 Okapi BM25 as in Robertson and Zaragoza, "The Probabilistic Relevance Framework" (2009), section 3.
 """
@@ -94,3 +94,35 @@ class LexicalIndex:
         """Rebuild the index that `to_arrays` took apart."""
         keys, words = (json.loads(arrays[name].tobytes()) for name in ("keys", "words"))
         return cls(keys, words, arrays)
+
+
+# Hit lists of unlike scores (BM25, cosine) into one list.
+#
+# Reciprocal rank fusion, after Cormack, Clarke and Buettcher (SIGIR 2009): ranks compare where scores do not.
+
+Hits = Sequence[tuple[str, float]]
+
+_K = 60
+"""The paper's constant: how slowly the weight of a rank falls off."""
+
+
+def fuse(
+    lists: Sequence[Hits], weights: Sequence[float] | None = None, k: int | None = None
+) -> list[tuple[str, float]]:
+    """Return each key once with its fused score in [0, 1], best first; 1 = first in every list.
+
+    `lists` are hit lists, best first; only the first place of a key in a list counts. `weights` (default:
+    equal) say how much each list counts; `k` keeps that many. Equal scores keep the order of the lists.
+    Raises ValueError when the weights do not fit the lists or one is negative.
+    """
+    weights = [1.0] * len(lists) if weights is None else weights
+    if len(weights) != len(lists) or min(weights, default=0) < 0:
+        raise ValueError(f"{len(weights)} weights do not fit {len(lists)} lists")
+    scores: dict[str, float] = {}
+    for hits, weight in zip(lists, weights, strict=True):
+        seen = dict.fromkeys(key for key, _ in hits)
+        for rank, key in enumerate(seen, start=1):
+            scores[key] = scores.get(key, 0.0) + weight / (_K + rank)
+    best = sum(weights) / (_K + 1)
+    ranked = sorted(scores.items(), key=lambda item: -item[1])
+    return [(key, score / best if best else 0.0) for key, score in ranked[:k]]

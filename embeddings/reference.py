@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from embeddings.adapter import Adapter
 from embeddings.encoder import MAX_TOKENS, Backend, Floats
 from embeddings.errors import ModelError
-from embeddings.model_files import ModelFiles
+from embeddings.model_files import Adapter, ModelFiles
 from embeddings.tokens import well_formed
 
 

@@ -16,8 +16,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from eval.protocol import SCORED
-from knowledge.taxonomy.annotation import Annotation
-from knowledge.taxonomy.reliability import PUBLISHED, DoubleLabel, Reliability, import_reliability
+from knowledge.taxonomy.reliability import PUBLISHED, Annotation, DoubleLabel, Reliability, import_reliability
 from knowledge.taxonomy.study1 import causes_of
 
 SHIPPED = Path(__file__).with_name("ceiling.json")

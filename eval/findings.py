@@ -12,12 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from eval.bootstrap import Estimate
+from eval.metrics import Estimate
 from knowledge.engine import Knowledge, examine
 from knowledge.findings.failure import cited_issues, load_catalogue
-from knowledge.issues import issue_of
-from knowledge.report import Report
-from knowledge.training.failure_labels import FailureLabel, failure_labels
+from knowledge.report import Report, issue_of
+from knowledge.training.records import FailureLabel, failure_labels
 
 Array = npt.NDArray[np.float64]
 _Z = 1.96

@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 
 from embeddings.encoder import Encoder
-from eval.bootstrap import Estimate
+from eval.metrics import Estimate
 from knowledge.errors import InputError
 from knowledge.history.heads import LEAST_EXAMPLES, TARGET_PRECISION, Example, learn, suggest
 from knowledge.history.record import Post, Record, records_of
 from knowledge.history.tracker import exported, in_order
-from knowledge.history.traits import traits_of
+from knowledge.history.words import traits_of
 from knowledge.judging.calibrate import lower_bound
 from knowledge.signatures import SignatureTable
 

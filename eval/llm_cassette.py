@@ -16,11 +16,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from knowledge.errors import DataError
 from knowledge.training.records import read_jsonl
-from llm.access import LlmAccess
 from llm.budget import MemoryLedger
-from llm.config import LlmConfig
+from llm.calls import LlmAccess
 from llm.faults import NotRecorded
-from llm.values import ChatClient, ChatReply, ChatRequest, Duty
+from llm.values import ChatClient, ChatReply, ChatRequest, Duty, LlmConfig
 
 _REMEDY = "Record one: bot eval --systems distriage,distriage+llm --llm-cassette FILE --record"
 
@@ -46,7 +45,7 @@ class Entry(BaseModel):
 
 
 class Cassette:
-    """`llm.reply_cache.ReplyCache` in one file. Thread-safe.
+    """`llm.calls.ReplyCache` in one file. Thread-safe.
 
     Training changes the probabilities in a question and with them its hash. While replaying, an answer to an earlier
     question about the same report is used too, without what is no longer shown; `earlier` counts those.

@@ -7,10 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from eval.compare import Difference, compare
-from eval.predictions import Predictions
-from eval.summary import Worth, worth
-from eval.table import differences, table
-from eval.usage import Asked, UsageSummary, sum_up
+from eval.protocol import Asked, Predictions, UsageSummary, sum_up
+from eval.summary import Worth, differences, table, worth
 
 ALONE, TOGETHER = "distriage", "distriage+llm"
 HEADINGS = (

@@ -1,35 +1,236 @@
-"""The LLM's two systems under the evaluation's protocol: alone, and fused with distriage."""
+"""The LLM's two systems under the evaluation's protocol: alone, and fused with distriage; and the fusion's fit."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Literal
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Literal, cast
 
 from embeddings.encoder import Encoder
-from eval.llm_answers import Answer, alone, fused
 from eval.llm_cassette import Cassette
-from eval.llm_fusion import Patience, refused, rows_of
-from eval.predictions import Predictions
-from eval.protocol import TrainingSet, Verdict
-from eval.systems import Refitted, Shipped
-from eval.usage import Asked
-from knowledge.case_store import CaseStore
+from eval.protocol import Asked, CasePrediction, Opinion, Predictions, TrainingSet, Usage, Verdict, axes_of
+from eval.summary import Worth
+from eval.systems import SHOWN, Refitted, Shipped, opinions_of
 from knowledge.cases import load_cases
 from knowledge.engine import Knowledge
 from knowledge.errors import UserError
+from knowledge.evidence import read_report
+from knowledge.judging.axes import Judged, axis_ids
+from knowledge.judging.retrieve import CaseStore
 from knowledge.report import Report
 from knowledge.signatures import SignatureTable
 from knowledge.training.items import Prepared
-from llm.access import LlmAccess
-from llm.calls import Caller
-from llm.config import LlmConfig
-from llm.course import Course
-from llm.fit_fusion import FitRow
-from llm.real_clock import RealClock
-from llm.reply_cache import NoCache
-from llm.second_reader import SecondReader
+from knowledge.triage import AXES, Triage
+from llm.calls import Breaker, Caller, LlmAccess, NoCache
+from llm.duties import QUESTION_TOKENS, Question, adjudicator_request, read_verdict, with_lines
+from llm.faults import BreakerOpen, LlmFault, NotAsked, UnknownIds
+from llm.fit_fusion import FitRow, fit, nested
+from llm.fusion import FusionWeights, Measured, fuse, load_weights, write_measured
+from llm.prompts import ShownLines, new_token
+from llm.second_reader import Course, SecondReader
+from llm.values import Clock, LlmConfig, RealClock
+
+# One report asked about for an evaluation: by distriage with the LLM, or by the LLM alone.
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is scored of a report; `course` is what fitting needs, None of the LLM alone."""
+
+    verdict: Verdict
+    course: Course | None = None
+
+
+def fused(report: Report, knowledge: Knowledge, reader: SecondReader) -> Answer:
+    """As the service answers it."""
+    done = reader.triage(report, knowledge)
+    course, note = done.course, done.note
+    usage = Usage(
+        used=note.used,
+        asked=course.asked,
+        cached=course.cached > 0,
+        tokens_in=note.tokens_in,
+        tokens_out=note.tokens_out,
+        cost=note.cost,
+        seconds=note.seconds,
+        faults=[fault.reason for fault in course.faults],
+        made_up=course.made_up,
+        voided=course.voided,
+        fabricated=count_fabricated(done.triage, report, knowledge),
+    )
+    near = tuple(neighbour.id for neighbour in done.triage.neighbours[:SHOWN])
+    return Answer(Verdict(opinions_of(done.judgement), near, usage), course)
+
+
+def alone(report: Report, knowledge: Knowledge, config: LlmConfig, caller: Caller) -> Answer:
+    """All ids of every axis, definitions, the report: no local probabilities, no neighbours, no account.
+
+    An axis without a ranking is unscored, not wrong. A ranking has no probabilities.
+    """
+    reading = read_report(report, knowledge.table)
+    candidates = {axis: [(id_, None) for id_ in axis_ids(knowledge.taxonomy, axis)] for axis in AXES}
+    bare = Question(candidates, (), ShownLines({}))
+    question = with_lines(bare, reading, knowledge.taxonomy, 2 * QUESTION_TOKENS)
+    request = adjudicator_request(question, knowledge.taxonomy, new_token())
+    start = time.monotonic()
+    fault: LlmFault | None = None
+    try:
+        done = caller.ask(request, lambda value: read_verdict(value, question), "", start + config.timeout)
+    except LlmFault as error:
+        fault = error
+    seconds = time.monotonic() - start
+    if fault is not None:
+        return Answer(Verdict({}, (), _failed(fault, config, seconds)))
+    usage = Usage(
+        used=True,
+        asked=not done.cached,
+        cached=done.cached,
+        tokens_in=done.tokens.input,
+        tokens_out=done.tokens.output,
+        cost=config.cost(done.tokens),
+        seconds=seconds,
+        made_up=done.value.fabricated,
+        voided=done.value.fabricated > 0,
+    )
+    ranked = {
+        axis: Opinion(tuple((id_, 0.0) for id_ in ids)) for axis, ids in done.value.rankings.items() if ids
+    }
+    return Answer(Verdict(ranked, (), usage))
+
+
+def _failed(fault: LlmFault, config: LlmConfig, seconds: float) -> Usage:
+    return Usage(
+        used=False,
+        asked=not isinstance(fault, NotAsked),
+        cached=False,
+        tokens_in=fault.tokens.input,
+        tokens_out=fault.tokens.output,
+        cost=config.cost(fault.tokens),
+        seconds=seconds,
+        faults=[fault.reason],
+        voided=isinstance(fault, UnknownIds),
+    )
+
+
+def count_fabricated(triage: Triage, report: Report, knowledge: Knowledge) -> int:
+    """Ids outside the taxonomy, cases not shown and lines not in the report that a triage names."""
+    note = triage.second_reading
+    wrong = 0
+    for axis in AXES:
+        value = getattr(triage, axis)
+        named = {r.id for r in value.ranking} | set(value.answer) | set(value.answer_set)
+        wrong += len(named - set(knowledge.taxonomy.ids(axis)))
+    if note is not None:
+        last = report.body.count("\n") + 1
+        wrong += sum(not 0 <= line <= last for line in note.lines)
+        wrong += len(set(note.cases) - {n.id for n in triage.neighbours})
+    return wrong
+
+
+# Fitting how much the LLM counts, and whether it is asked, on what it said in an evaluation.
+#
+# The figures that are told come from nested folds: a case is fused with weights that were fitted without its fold.
+
+
+def rows_of(run: Predictions, heard: Mapping[str, Course]) -> list[FitRow]:
+    """The cases about which the LLM said something, by id of the case."""
+    return [_row(case, heard[case.id]) for case in run.cases if case.id in heard and heard[case.id].duties]
+
+
+def refused(run: Predictions, rows: Sequence[FitRow]) -> Predictions:
+    """The run with each of the rows fused by weights that its fold had no part in."""
+    weights = nested(rows, load_weights())
+    again = {row.id: _axes(row, weights[row.fold]) for row in rows}
+    cases = [
+        case.model_copy(update={"axes": again[case.id]}) if case.id in again else case for case in run.cases
+    ]
+    return run.model_copy(update={"cases": cases})
+
+
+def store(data_dir: Path, config: LlmConfig, rows: Sequence[FitRow], decided: Worth) -> tuple[Path, Measured]:
+    """Keep weights fitted on all rows, and whether the LLM is asked. UserError when too little was measured."""
+    if decided.use is None:
+        raise UserError(
+            f"Nothing was fitted. {decided.why}",
+            "Add labelled records, or fix what made the LLM fail.",
+        )
+    provenance = {
+        "how": "fitted on out-of-fold judgements; reported figures come from nested folds",
+        "model": config.model,
+        "duties": list(config.duties),
+        "cases": len(rows),
+        "date": date.today().isoformat(),
+    }
+    measured = Measured(fit(rows, load_weights(), provenance), decided.use, decided.why)
+    return write_measured(data_dir, config, measured), measured
+
+
+def _row(case: CasePrediction, course: Course) -> FitRow:
+    return FitRow(
+        id=case.id,
+        fold=case.fold,
+        group=case.group,
+        local=course.examined.judgement,
+        account=course.account_judgement,
+        rankings=course.verdict.rankings if course.verdict else {},
+        right=cast("Mapping[Judged, Sequence[str]]", case.labels),
+    )
+
+
+def _axes(row: FitRow, weights: FusionWeights) -> dict[str, object]:
+    return dict(axes_of(opinions_of(fuse(row.local, row.account, row.rankings, weights))))
+
+
+WAITS = 2
+"""How often in a row the breaker is waited for without an answer in between."""
+_STEP = 0.5
+"""Seconds between two looks at the breaker."""
+
+
+class Patience:
+    """Asks again where the circuit breaker kept a question back; gives up when waiting did not help. Thread-safe."""
+
+    def __init__(self, config: LlmConfig, breaker: Breaker, clock: Clock) -> None:
+        self._config = config
+        self._breaker = breaker
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._ever = False
+        self._vain = 0
+        self._last = "unreachable"
+
+    def answer(self, ask: Callable[[], Answer]) -> Answer:
+        """The answer of `ask`. UserError when the server never gave one, or waiting did not help."""
+        while True:
+            self._wait()
+            answer = ask()
+            usage = answer.verdict.usage
+            faults = usage.faults if usage else []
+            if usage is not None and usage.used:
+                self._ever, self._vain = True, 0
+            if BreakerOpen.reason not in faults:
+                self._last = faults[0] if faults else self._last
+                return answer
+
+    def _wait(self) -> None:
+        with self._lock:
+            if not self._breaker.is_open(self._clock.monotonic()):
+                return
+            self._vain += 1
+            if not self._ever or self._vain > WAITS:
+                raise UserError(
+                    f"{self._config.model} at {self._config.base_url} gives no answer: {self._last}.",
+                    "docs/llm.md explains the word. Nothing was measured.",
+                )
+            while self._breaker.is_open(self._clock.monotonic()):
+                self._clock.sleep(_STEP)
+
 
 UNFITTED = "weights as shipped, fitted on a large model's answers about the shipped cases"
 NESTED = "weights fitted in nested folds, no case on its own answers"

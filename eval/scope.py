@@ -22,15 +22,14 @@ from rich.progress import Progress
 from rich.table import Table
 
 from embeddings.encoder import OnnxEncoder
-from eval.caching import CachingEncoder
+from eval.session import CachingEncoder
 from knowledge.engine import Knowledge, conclude, examine, load_knowledge
-from knowledge.judging.legible import without_foreign_prose
-from knowledge.judging.scope import scope_by
+from knowledge.judging.scope import scope_by, without_foreign_prose
 from knowledge.report import Report
 from knowledge.signatures import SignatureTable
 from knowledge.training.items import Prepared, prepare
 from knowledge.training.records import real_records, shipped_records
-from knowledge.training.scope import (
+from knowledge.training.train import (
     OTHER_REPOSITORIES,
     REAL,
     ScopeItem,

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import re2
 
-from knowledge.advice import advise
 from knowledge.diagnostics import compose_script
-from knowledge.diagnostics.commands import quick_checks
+from knowledge.diagnostics.choose import quick_checks
 from knowledge.findings.failure import agrees, load_catalogue
+from knowledge.fixes.advice import advise
 from knowledge.taxonomy import Taxonomy
 from knowledge.triage import AXES, Advice, Axis, AxisName, QuickCheck, Ranked, Triage
 

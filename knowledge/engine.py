@@ -8,19 +8,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from embeddings.encoder import Encoder, OnnxEncoder
-from knowledge.case_store import CaseStore, open_store
 from knowledge.cases import load_cases
 from knowledge.concluding import conclude_from
 from knowledge.evidence import Reading, read_report
 from knowledge.findings.failure import load_catalogue
 from knowledge.findings.matcher import Match, Matcher, load_matcher
+from knowledge.history.record import Post, Record, records_of, to_markdown
 from knowledge.judging.axes import Judged
 from knowledge.judging.features import Floats, featurise
-from knowledge.judging.judge import Judge, Judgement, neighbour_votes
-from knowledge.judging.legible import tells_distributed, without_foreign_prose
-from knowledge.judging.scope import ScopeHead, load_scope
+from knowledge.judging.judge import SHIPPED, Judge, Judgement, check_encoder, load_judge, neighbour_votes
+from knowledge.judging.retrieve import CaseStore, open_store
+from knowledge.judging.scope import ScopeHead, load_scope, tells_distributed, without_foreign_prose
 from knowledge.judging.settle import CERTAIN, Ruling, ruling_of, settle
-from knowledge.judging.store import SHIPPED, check_encoder, load_judge
 from knowledge.readback import move, taken_out
 from knowledge.report import Report
 from knowledge.signatures import SignatureTable
@@ -267,3 +266,29 @@ def _with_shared(case: Neighbour, reading: Reading, knowledge: Knowledge) -> Nei
         return case
     found = knowledge.table.match([known.title, *known.body.splitlines()])
     return case.model_copy(update={"shared": sorted(own & {hit.signature.id for hit in found})})
+
+
+# From posts to their records, with the known failures that surely apply.
+
+
+def fingerprints(posts: Sequence[Post], knowledge: Knowledge, *, with_failures: bool = True) -> list[Record]:
+    """The record of each post, in order.
+
+    The catalogue is asked only where the report shows an error: that costs twice what the rest does.
+    """
+    records = records_of(posts, knowledge.encoder, knowledge.table)
+    return [
+        replace(record, failures=_failures(post, knowledge))
+        if with_failures and _shows_error(record)
+        else record
+        for post, record in zip(posts, records, strict=True)
+    ]
+
+
+def _shows_error(record: Record) -> bool:
+    return bool(record.lines or record.signatures or record.exception)
+
+
+def _failures(post: Post, knowledge: Knowledge) -> tuple[str, ...]:
+    found = examine(Report(post.id, post.title, to_markdown(post.body)), knowledge)
+    return tuple(match.failure.id for match in found.matches if match.sure)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import re2
 
 from knowledge.evidence import Reading
-from knowledge.evidence.framework_found import framework_of
+from knowledge.evidence.facts_table import framework_of
 from knowledge.evidence.lines import Kind
 from knowledge.triage import Axis, Distributed, MissingItem
 

@@ -9,9 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
-from llm.config import LlmConfig
 from llm.faults import BudgetSpent
-from llm.values import ChatRequest, Tokens
+from llm.values import ChatRequest, LlmConfig, Tokens
 
 EVERYWHERE = ""
 """The scope of the whole installation; other scopes are repositories ("owner/name")."""

@@ -1,20 +1,169 @@
-"""One question to the LLM and all around it: cache, breaker, slot, budget, a second attempt, the check."""
+"""One question to the LLM and all around it: cache, breaker, slot, budget, a second attempt, a deadline."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
+import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
 
-from llm.breaker import Breaker
 from llm.budget import Ledger, within_budget
-from llm.config import LlmConfig
-from llm.faults import Busy, LlmFault, NoTime, RateLimited, Unavailable
-from llm.parse import find_object
-from llm.reply_cache import ReplyCache
-from llm.values import ChatClient, ChatReply, ChatRequest, Clock, Tokens
+from llm.faults import BadReply, BreakerOpen, Busy, LlmFault, NoTime, RateLimited, Unavailable
+from llm.fusion import Measured
+from llm.replies import find_object
+from llm.values import ChatClient, ChatReply, ChatRequest, Clock, LlmConfig, Tokens
+
+# The circuit breaker: a server that keeps failing is left alone for a while, then tried once.
+
+UNAVAILABLE_LIMIT = 3
+BAD_REPLY_LIMIT = 20
+"""Bad replies may be one report's doing; only a long row of them says that the model is of no use."""
+FIRST_PAUSE = 60.0
+LONGEST_PAUSE = 900.0
+
+
+class Breaker:
+    """Closed, open until a moment, or half-open: then one call goes through and decides. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._row = {Unavailable: 0, BadReply: 0}
+        self._open_until = float("-inf")
+        self._pause = FIRST_PAUSE
+        self._half_open = False
+        self._trial = False
+
+    @contextmanager
+    def watching(self, now: Callable[[], float]) -> Iterator[None]:
+        """Around a call: raises `BreakerOpen` instead of it, and learns from how it ends."""
+        self._enter(now())
+        try:
+            yield
+        except LlmFault as fault:
+            self._failure(fault, now())
+            raise
+        else:
+            self._success()
+        finally:
+            with self._lock:
+                self._trial = False
+
+    def _enter(self, now: float) -> None:
+        with self._lock:
+            if now < self._open_until or self._trial:
+                raise BreakerOpen
+            self._trial = self._half_open
+
+    def _success(self) -> None:
+        with self._lock:
+            self._row = dict.fromkeys(self._row, 0)
+            self._pause = FIRST_PAUSE
+            self._half_open = False
+
+    def _failure(self, fault: LlmFault, now: float) -> None:
+        with self._lock:
+            if isinstance(fault, RateLimited) and fault.after is not None:
+                self._open_until = max(self._open_until, now + min(fault.after, LONGEST_PAUSE))
+            for kind, limit in ((Unavailable, UNAVAILABLE_LIMIT), (BadReply, BAD_REPLY_LIMIT)):
+                if isinstance(fault, kind):
+                    self._row[kind] += 1
+                    if self._row[kind] >= limit or (self._half_open and kind is Unavailable):
+                        self._open(now)
+
+    def is_open(self, now: float) -> bool:
+        """Whether a call would be refused now."""
+        with self._lock:
+            return now < self._open_until or self._trial
+
+    def _open(self, now: float) -> None:
+        self._open_until = max(self._open_until, now + self._pause)
+        self._pause = min(2 * self._pause, LONGEST_PAUSE)
+        self._row = dict.fromkeys(self._row, 0)
+        self._half_open = True
+
+
+# Replies that were of use, by the hash of what was asked: the same question is not paid for twice.
+
+KEEP_DAYS = 30
+
+
+class ReplyCache(Protocol):
+    """The hole where replies are kept."""
+
+    def get(self, request: ChatRequest) -> dict[str, Any] | None:
+        """The JSON object that answered `request`; None when there is none."""
+
+    def put(self, request: ChatRequest, value: dict[str, Any]) -> None:
+        """Keep it."""
+
+
+def cache_key(config: LlmConfig, request: ChatRequest) -> str:
+    """SHA-256 over server, model and content; the random delimiter is not part of it."""
+    text = json.dumps([config.base_url, config.model, request.content_key])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class NoCache:
+    """Keeps nothing, for measurements of latency and cost."""
+
+    def get(self, request: ChatRequest) -> dict[str, Any] | None:
+        """See the protocol."""
+        return None
+
+    def put(self, request: ChatRequest, value: dict[str, Any]) -> None:
+        """See the protocol."""
+
+
+class FileCache:
+    """One small file a reply, kept for 30 days; a file that is damaged or unreadable is no entry.
+
+    Replies stem from redacted reports, yet they are about somebody's report: the files are private (0600).
+    """
+
+    def __init__(self, folder: Path, config: LlmConfig) -> None:
+        """Replies of the server and model of `config` alone are found."""
+        self._folder = folder
+        self._config = config
+
+    def get(self, request: ChatRequest) -> dict[str, Any] | None:
+        """See the protocol."""
+        try:
+            value = json.loads(self._file(request).read_text("utf-8"))
+        except (OSError, ValueError):
+            return None
+        return value if isinstance(value, dict) else None
+
+    def put(self, request: ChatRequest, value: dict[str, Any]) -> None:
+        """See the protocol. A full or read-only disk costs the entry, not the triage."""
+        try:
+            file = self._file(request)
+            file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            handle, name = tempfile.mkstemp(dir=file.parent)
+            with os.fdopen(handle, "w", encoding="utf-8") as out:
+                json.dump(value, out)
+            Path(name).replace(file)
+        except OSError:
+            return
+
+    def forget(self, days: int = KEEP_DAYS) -> int:
+        """Delete entries older than `days`; returns how many."""
+        oldest = time.time() - days * 86_400
+        old = [f for f in self._folder.glob("*/*.json") if f.stat().st_mtime < oldest]
+        for file in old:
+            file.unlink(missing_ok=True)
+        return len(old)
+
+    def _file(self, request: ChatRequest) -> Path:
+        key = cache_key(self._config, request)
+        return self._folder / key[:2] / f"{key}.json"
+
 
 LEAST_TIME = 0.2
 """Seconds below which it is not worth asking."""
@@ -115,3 +264,17 @@ class Caller:
             yield
         finally:
             self._slots.release()
+
+
+# What it takes to ask the configured LLM.
+
+
+@dataclass(frozen=True, slots=True)
+class LlmAccess:
+    """The configuration, where spending and replies are kept, what is known of the model, and who asks it."""
+
+    config: LlmConfig
+    ledger: Ledger
+    cache: ReplyCache
+    measured: Measured | None
+    client: Callable[[], AbstractContextManager[ChatClient]]

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import re2
 
-from llm.allowed import unsafe
 from llm.api_names import FILE, MARK, attribute
+from llm.draft import unsafe
 
 SOURCES: dict[str, dict[str, tuple[str, ...]]] = {
     "torch": {

@@ -1,10 +1,44 @@
-"""A draft of the writer and what it was written from: the closed world that the checks hold it against."""
+"""A draft of the writer and what it was written from: the closed world that the checks hold it to."""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import re2
+
+# allowed.toml: what a draft may hold besides what its writer was shown, and what it may never hold.
+
+_FILE = Path(__file__).parent / "allowed.toml"
+
+
+@cache
+def allowed() -> dict[str, Any]:
+    """allowed.toml as it stands."""
+    with _FILE.open("rb") as file:
+        return tomllib.load(file)
+
+
+@cache
+def refused(rule: str) -> Any:
+    """The pattern of a rule on wording, from allowed.toml."""
+    return re2.compile(f"(?i){'|'.join(allowed()['refused'][rule])}")
+
+
+def unsafe(text: str) -> bool:
+    """Whether it names what weakens a machine or loads what nobody checked, as option, variable or argument."""
+    return bool(refused("unsafe").search(text))
+
+
+@cache
+def words(table: str, key: str) -> frozenset[str]:
+    """A list of words in allowed.toml."""
+    return frozenset(str(allowed()[table][key]).split())
+
 
 Role = Literal["what", "why", "check", "fix", "question"]
 CORE: tuple[frozenset[Role], ...] = (frozenset({"what", "why"}), frozenset({"check", "fix"}))

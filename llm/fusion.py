@@ -1,18 +1,26 @@
-"""Local judgement and second reader into one, log-linearly, by the weights in fusion.toml."""
+"""Local judgement and second reader into one, log-linearly; the weights' files, and what a measurement left behind."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import re2
 
-from knowledge.judging.axes import Judged
+from knowledge.errors import DataError
+from knowledge.judging.axes import JUDGED, Judged
 from knowledge.judging.calibrate import combine
 from knowledge.judging.judge import Judgement
-from knowledge.triage import AxisName
-from llm.adjudicator import CANDIDATES
+from knowledge.triage import AXES, AxisName
+from llm.duties import CANDIDATES
+from llm.prompts import digest
+from llm.values import RANKING, LlmConfig
 
 _FLOOR = 1e-9
 CAPABLE = 0.2
@@ -124,3 +132,92 @@ def ranking_scores(ids: Sequence[str], ranking: Sequence[str]) -> Array:
 
 def _log(p: Array) -> Array:
     return np.log(np.maximum(np.asarray(p, np.float64), _FLOOR))
+
+
+# Fusion weights as a file: the shipped fusion.toml, or one that was fitted.
+
+SHIPPED = Path(__file__).parent / "fusion.toml"
+
+
+def load_weights(path: Path = SHIPPED) -> FusionWeights:
+    """The weights of a file; DataError when one is missing or out of range (0 to 10)."""
+    try:
+        data = tomllib.loads(path.read_text("utf-8"))
+        local: dict[Judged, float] = {axis: float(data["local"][axis]) for axis in JUDGED}
+        account: dict[Judged, float] = {axis: float(data["account"][axis]) for axis in JUDGED}
+        ranking: dict[Judged, float] = {axis: float(data["ranking"][axis]) for axis in AXES}
+        threshold, mass = (
+            {axis: float(data[name][axis]) for axis in JUDGED if axis in data.get(name, {})}
+            for name in ("threshold", "mass")
+        )
+        places: dict[AxisName, tuple[float, ...]] = {
+            axis: tuple(map(float, data["places"][axis])) for axis in AXES if axis in data.get("places", {})
+        }
+        provenance = dict(data["provenance"])
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        raise DataError(f"{path}: no fusion weights ({error!r}).", "See llm/fusion.toml.") from error
+    for weights in (local, account, ranking):
+        if not all(0 <= weight <= 10 for weight in weights.values()):
+            raise DataError(f"{path}: a weight is out of range.", "Weights are 0 to 10.")
+    if any(min(shares) <= 0 or abs(sum(shares) - 1) > 0.01 for shares in places.values()):
+        raise DataError(f"{path}: places are no shares.", "Shares are above 0 and sum to 1.")
+    return FusionWeights(local, account, ranking, provenance, threshold, mass, places)
+
+
+def as_toml(weights: FusionWeights, more: Mapping[str, Mapping[str, object]] | None = None) -> str:
+    """The text of a file that `load_weights` reads; `more` are further tables."""
+    lines = ["# Made by `bot eval --fit-fusion`; llm/fusion.toml explains the weights."]
+    tables: dict[str, Mapping[str, object]] = {
+        name: dict(getattr(weights, name))
+        for name in ("provenance", "local", "account", "ranking", "threshold", "mass", "places")
+    }
+    for name, table in {**(more or {}), **tables}.items():
+        lines += ["", f"[{name}]", *(f"{key} = {json.dumps(value)}" for key, value in table.items())]
+    return "\n".join(lines) + "\n"
+
+
+# What a measurement of the LLM left behind: weights fitted on its answers, and whether it is asked at all.
+#
+# One file for each model, its duties and the wording of the questions; another model starts unmeasured.
+
+_ODD = re2.compile(r"[^A-Za-z0-9.]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Fitted weights, and by `eval.summary` whether the LLM is asked: `why` is a sentence."""
+
+    weights: FusionWeights
+    use: bool
+    why: str
+
+
+def measured_file(data_dir: Path, config: LlmConfig) -> Path:
+    """Where the measurement of the configured model stands, or would stand."""
+    named = [config.model, config.answers_as, sorted(set(config.duties) & set(RANKING)), digest()]
+    key = hashlib.sha256(json.dumps(named).encode()).hexdigest()[:12]
+    name = _ODD.sub("-", config.model).strip("-.")[:60]
+    return data_dir / "llm" / f"measured-{name}-{key}.toml"
+
+
+def read_measured(data_dir: Path, config: LlmConfig) -> Measured | None:
+    """The measurement of the configured model; None where it was not measured. DataError when it is damaged."""
+    file = measured_file(data_dir, config)
+    if not file.exists():
+        return None
+    weights = load_weights(file)
+    decision = tomllib.loads(file.read_text("utf-8")).get("decision", {})
+    if not isinstance(decision.get("use"), bool):
+        raise DataError(f"{file}: no decision.", "Delete it, or recreate it with `bot eval --fit-fusion`.")
+    return Measured(weights, decision["use"], str(decision.get("why", "")))
+
+
+def write_measured(data_dir: Path, config: LlmConfig, measured: Measured) -> Path:
+    """Write it as a file to read and change by hand; returns where."""
+    file = measured_file(data_dir, config)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    tables = {"decision": {"use": measured.use, "why": measured.why}}
+    part = file.with_suffix(".part")
+    part.write_text(as_toml(measured.weights, tables), "utf-8")
+    part.replace(file)
+    return file

@@ -1,4 +1,4 @@
-"""The shapes of the replies: JSON Schemas for the server, and our own check of what came.
+"""From the model's words to one JSON object of a known shape, by the server's check and by our own.
 
 The schemas keep to what strict structured outputs allow (all fields required, none additional, no bounds):
 https://platform.openai.com/docs/guides/structured-outputs
@@ -6,13 +6,41 @@ https://platform.openai.com/docs/guides/structured-outputs
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from knowledge.triage import AXES, AxisName
-from llm.faults import WrongSchema
+from llm.faults import InvalidJson, WrongSchema
+
+# From the model's words to one JSON object: whole, in a code fence, or amid prose.
+
+_DECODER = json.JSONDecoder()
+_MAX_STARTS = 50
+"""Opening braces tried; more only make a hostile reply expensive."""
+
+
+def find_object(text: str) -> dict[str, Any]:
+    """The first JSON object in `text` that is not inside another; raises `InvalidJson`.
+
+    Reasoning that local servers leave in the reply (up to the last "</think>") is passed over.
+    """
+    text = text.rpartition("</think>")[2]
+    start = text.find("{")
+    for _ in range(_MAX_STARTS):
+        if start < 0:
+            break
+        try:
+            value, _ = _DECODER.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            start = text.find("{", start + 1)
+            continue
+        if isinstance(value, dict):
+            return value
+    raise InvalidJson
+
 
 Lines = Annotated[list[int], Field(max_length=64)]
 Words = Annotated[list[Annotated[str, Field(max_length=200)]], Field(max_length=64)]

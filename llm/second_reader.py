@@ -1,8 +1,9 @@
-"""The second reader: the local triage, moved by an LLM where one answers in time and within its bounds."""
+"""The second reader: the local triage, moved by an LLM where one answers in time and within its budget."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from knowledge.diagnostics import parse_result
@@ -11,32 +12,131 @@ from knowledge.judging.axes import JUDGED
 from knowledge.readback import move, taken_out
 from knowledge.report import Report
 from knowledge.taxonomy import Taxonomy
-from knowledge.triage import AXES, Triage
-from llm.adjudicator import (
+from knowledge.triage import AXES, SecondReading, Triage, WrittenAnswer
+from llm.calls import Answered, Caller
+from llm.dialect import Dialect, address_of, arguments
+from llm.draft import Draft
+from llm.duties import (
     CANDIDATES,
     QUESTION_TOKENS,
+    Account,
     Candidates,
     Question,
+    Verdict,
     adjudicator_request,
+    as_report,
+    read_account,
     read_verdict,
+    reader_request,
     with_lines,
 )
-from llm.calls import Caller
-from llm.config import LlmConfig
-from llm.course import Course, LlmTriage
-from llm.draft import Draft
-from llm.faults import Busy, LlmFault, NoTime, TimedOut
-from llm.fence import new_token
-from llm.fusion import FusionWeights, Judgements, fuse
-from llm.fusion_file import load_weights
-from llm.reader import Account, as_report, read_account, reader_request
-from llm.shown_lines import ShownLines
-from llm.values import MAX_WAIT, RANKING, ChatRequest, Clock, Duty
-from llm.verifier import read_verdicts, verifier_request
+from llm.faults import Busy, LlmFault, NotAsked, NoTime, TimedOut, UnknownIds
+from llm.fusion import FusionWeights, Judgements, fuse, load_weights
+from llm.prompts import ShownLines, new_token
+from llm.values import MAX_WAIT, RANKING, ChatRequest, Clock, Duty, LlmConfig, Tokens
 from llm.verify import held, without
-from llm.writer import WriterQuestion, as_answer, read_draft, writer_question, writer_request
+from llm.writer import (
+    WriterQuestion,
+    as_answer,
+    read_draft,
+    read_verdicts,
+    verifier_request,
+    writer_question,
+    writer_request,
+)
+
+# One triage on its way through the second reader: what was said, what went wrong, what it took.
 
 T = TypeVar("T")
+
+
+@dataclass
+class Course:
+    """What the local judge said, what the LLM made of it, what went wrong."""
+
+    examined: Examined
+    until: float
+    """The moment at which the LLM is waited for no longer."""
+    scope: str
+    """Whose budget pays."""
+    account: Account | None = None
+    account_judgement: Judgements | None = None
+    """The local judge's judgement of the account."""
+    verdict: Verdict | None = None
+    answer: WrittenAnswer | None = None
+    late: bool = False
+    """The time did not suffice for an answer; what was heard is kept, so another attempt gets further."""
+    duties: list[Duty] = field(default_factory=list)
+    faults: list[LlmFault] = field(default_factory=list)
+    tokens: Tokens = field(default_factory=Tokens)
+    cached: int = 0
+    """Duties that were answered from the cache."""
+
+    def done(self, duty: Duty, answered: Answered[T]) -> T:
+        """Book an answer."""
+        self.duties.append(duty)
+        self.tokens += answered.tokens
+        self.cached += answered.cached
+        return answered.value
+
+    def failed(self, fault: LlmFault) -> None:
+        """Book a fault with what it cost."""
+        self.faults.append(fault)
+        self.tokens += fault.tokens
+
+    def fused(self, weights: FusionWeights) -> Judgements:
+        """The judgement of both; the local one as it is where the LLM said nothing."""
+        rankings = self.verdict.rankings if self.verdict else {}
+        return fuse(self.examined.judgement, self.account_judgement, rankings, weights)
+
+    @property
+    def asked(self) -> bool:
+        """Whether a question really went to the server."""
+        return self.cached < len(self.duties) or any(not isinstance(f, NotAsked) for f in self.faults)
+
+    @property
+    def made_up(self) -> int:
+        """Lines, cases and versions that the model made up; all were dropped."""
+        account = self.account.dropped if self.account else 0
+        return account + (self.verdict.fabricated if self.verdict else 0)
+
+    @property
+    def voided(self) -> bool:
+        """Whether the reason, or a whole answer, was void, since it named what does not exist."""
+        reason = self.verdict is not None and self.verdict.fabricated > 0
+        return reason or any(isinstance(fault, UnknownIds) for fault in self.faults)
+
+    def note(self, config: LlmConfig, triage: Triage, seconds: float) -> SecondReading:
+        """What is told of it in the triage."""
+        shown = {neighbour.id for neighbour in triage.neighbours}
+        plain = self.verdict if config.reason_mode == "plain" else None
+        return SecondReading(
+            used=bool(set(self.duties) & set(RANKING)),
+            duties=list(self.duties),
+            model=config.model,
+            why=plain.reason if plain else None,
+            lines=list(plain.lines) if plain else [],
+            cases=[id_ for id_ in plain.cases if id_ in shown] if plain else [],
+            fallback_reason=self.faults[0].reason if self.faults else None,
+            late=self.late,
+            fabricated=self.made_up,
+            tokens_in=self.tokens.input,
+            tokens_out=self.tokens.output,
+            cost=config.cost(self.tokens),
+            seconds=round(seconds, 3),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LlmTriage:
+    """A triage with what the LLM had to do with it, most of which the triage carries as `second_reading`."""
+
+    triage: Triage
+    note: SecondReading
+    course: Course
+    judgement: Judgements
+    """The fused one, before a diagnostics result moved it."""
+
 
 NEIGHBOURS = 5
 SHARES: dict[Duty, float] = {"reader": 3, "adjudicator": 2, "writer": 4, "verifier": 2}
@@ -213,3 +313,52 @@ def repository_of(report_id: str) -> str:
     """The scope of the budget: "owner/name" of "owner/name#12"; "" (no scope of its own) for other ids."""
     name, mark, _ = report_id.partition("#")
     return name if mark and "/" in name else ""
+
+
+# The exact requests that a triage would send, without sending them.
+
+_AFTER_READER = (
+    "The reader's account is added at the end, and moves the candidates' probabilities: "
+    "only the LLM's first answer could tell it."
+)
+
+
+_AFTER_RANKING = (
+    "Known failures, versions and cases are those of the local triage. "
+    "The verifier is asked about the draft that comes back."
+)
+
+
+def dry_run(report: Report, knowledge: Knowledge, config: LlmConfig) -> list[dict[str, Any]]:
+    """One {"duty", "report", "url", "headers", "body"} a duty, in the order of asking; the key is not shown.
+
+    The body is what goes over the wire first; a server that refuses part of it gets less (`llm.dialect`).
+    An adjudicator that is asked after the reader has a "remark" on what its request cannot show yet.
+    """
+    examined = examine(bare(report), knowledge)
+    shown: list[dict[str, Any]] = []
+    if "reader" in config.duties:
+        shown.append(_shown(report, reader_request(examined.reading, new_token())[0], config))
+    if "adjudicator" in config.duties:
+        request = adjudicator_request(
+            make_question(examined, knowledge.taxonomy), knowledge.taxonomy, new_token()
+        )
+        remark = {"remark": _AFTER_READER} if shown else {}
+        shown.append({**_shown(report, request, config), **remark})
+    if "writer" in config.duties:
+        question = writer_question(conclude(examined, knowledge), examined.reading)
+        ask = _shown(report, writer_request(question, new_token()), config)
+        shown.append({**ask, "remark": _AFTER_RANKING})
+    return shown
+
+
+def _shown(report: Report, request: ChatRequest, config: LlmConfig) -> dict[str, Any]:
+    address = address_of(config.base_url)
+    key = "***" if config.api_key else "none"
+    return {
+        "duty": request.duty,
+        "report": report.id,
+        "url": address.url,
+        "headers": address.key_header(key),
+        "body": arguments(request, config, Dialect()),
+    }

@@ -15,9 +15,8 @@ from typing import Any
 import re2
 
 from knowledge.findings.failure import COMPILED
-from llm.allowed import allowed, unsafe, words
 from llm.api_names import public_name
-from llm.draft import Material, Snippet
+from llm.draft import Material, Snippet, allowed, unsafe, words
 
 COMMAND_CHARS = 200
 CODE_LINES = 15

@@ -15,10 +15,9 @@ from functools import cached_property
 import re2
 
 from knowledge.redaction import redact
-from knowledge.text.hazards import has_unseen
-from llm.allowed import refused, unsafe, words
+from knowledge.text.quote import has_unseen
 from llm.api_names import public_name, public_option, public_variable
-from llm.draft import CORE, Draft, Material, Sentence, Snippet
+from llm.draft import CORE, Draft, Material, Sentence, Snippet, refused, unsafe, words
 from llm.snippets import code_fault, command_fault, documented, known_package, plain_code, version_in
 
 WORDS = 150

@@ -1,4 +1,4 @@
-"""The third duty: from everything that is known of a report to a draft of the reply; and what becomes of it."""
+"""The third duty: from everything that is known of a report to a draft of the reply, and its check."""
 
 from __future__ import annotations
 
@@ -19,12 +19,18 @@ from knowledge.triage import (
     Triage,
     WrittenAnswer,
 )
-from llm.allowed import allowed
-from llm.draft import REASONING, Draft, Material, Sentence, Snippet
-from llm.fence import Fence
-from llm.replies import DraftedSentence, DraftedSnippet, WriterReply, check, writer_schema
-from llm.shown_lines import NOTE_TOKENS, ShownLines, choose_lines
-from llm.texts import NO_TOKEN, again, make_request, refusal
+from llm.draft import REASONING, Draft, Material, Sentence, Snippet, allowed
+from llm.faults import WrongSchema
+from llm.prompts import NO_TOKEN, NOTE_TOKENS, Fence, ShownLines, again, choose_lines, make_request, refusal
+from llm.replies import (
+    DraftedSentence,
+    DraftedSnippet,
+    VerifierReply,
+    WriterReply,
+    check,
+    verifier_schema,
+    writer_schema,
+)
 from llm.values import ChatRequest
 from llm.verify import Voided, numbered_parts
 
@@ -200,3 +206,33 @@ def _case(case: Neighbour) -> str:
 
 def _listed(texts: Mapping[str, str]) -> str:
     return "\n".join(f"[{id_}] {text}" for id_, text in texts.items()) or "none"
+
+
+# The second call on a draft, with fresh context: it sees the report and tries to refute each part.
+
+
+def verifier_request(draft: Draft, question: WriterQuestion, token: str) -> ChatRequest:
+    """The request about a draft that the program let pass; report and draft stand within the fence."""
+
+    def fill(fence: Fence) -> dict[str, str]:
+        known = [*(f"[{id_}] {text}" for id_, text in {**question.entries, **question.cases}.items())]
+        return {
+            "known": fence.around("KNOWN", "\n".join([*known, question.facts])),
+            "report": fence.around("REPORT", question.shown.text),
+            "partly": question.shown.partly,
+            "draft": fence.around("DRAFT", "\n".join(numbered_parts(draft))),
+        }
+
+    return make_request("verifier", fill, verifier_schema(), token)
+
+
+def read_verdicts(value: Mapping[str, Any], draft: Draft) -> frozenset[int]:
+    """Numbers of the parts that do not hold; one without a word on it does not. Raises `WrongSchema`."""
+    reply = check(VerifierReply, value)
+    parts = set(range(1, len(numbered_parts(draft)) + 1))
+    holding = {v.number for v in reply.verdicts if v.holds} - {
+        v.number for v in reply.verdicts if not v.holds
+    }
+    if not reply.verdicts or not {v.number for v in reply.verdicts} <= parts:
+        raise WrongSchema(detail="verdicts")
+    return frozenset(parts - holding)

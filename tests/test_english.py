@@ -31,7 +31,10 @@ CODE = sorted(
         "bot/api/*.py",
         "bot/settings.py",
         "bot/serve/*.py",
-        *(f"bot/slack/{name}.py" for name in ("words", "answer", "doctor", "files", "install", "modals")),
+        *(
+            f"bot/slack/{name}.py"
+            for name in ("words", "answer", "asking", "doctor", "install", "interactions")
+        ),
         "bot/render/*.py",
         "bot/page/*.py",
         "bot/reports/*.py",

@@ -17,7 +17,7 @@ from pydantic import Field
 from bot.api.catalogue import entry, markdown, search
 from bot.http.body import BODY_LIMIT
 from bot.render.markdown import markdown_of
-from bot.reports.pasted import pasted_report
+from bot.reports.files import pasted_report
 from bot.settings import load_settings
 from knowledge.engine import Knowledge, load_knowledge
 from knowledge.engine import triage as triage_report

@@ -11,7 +11,8 @@ import hmac
 import json
 import math
 import time
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,16 +25,40 @@ from fastapi.security import HTTPBearer
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from bot.api.rate_limit import RateLimit
 from bot.http.body import BODY_LIMIT, Malformed, TooLarge, json_object, read_body
 from bot.ports import CoreFailed
 from bot.render.markdown import markdown_of
-from bot.reports.pasted import pasted_report
+from bot.reports.files import pasted_report
 from bot.runtime.metrics import Metrics
 from bot.runtime.triage_pool import CanTriage
 from knowledge.report import Report
 from knowledge.taxonomy import Taxonomy
 from knowledge.triage import Triage
+
+# How many calls a token has left in the present minute.
+
+WINDOW_S = 60.0
+
+
+class RateLimit:
+    """At most `limit` calls of each key in any minute; for one process and its event loop."""
+
+    def __init__(self, limit: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._limit = limit
+        self._clock = clock
+        self._calls: dict[int, deque[float]] = {}
+
+    def wait(self, key: int) -> float:
+        """Seconds until this key may call again; 0.0 counts the call."""
+        now = self._clock()
+        calls = self._calls.setdefault(key, deque())
+        while calls and calls[0] <= now - WINDOW_S:
+            calls.popleft()
+        if len(calls) >= self._limit:
+            return calls[0] + WINDOW_S - now
+        calls.append(now)
+        return 0.0
+
 
 log = structlog.get_logger(__name__)
 

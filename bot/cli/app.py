@@ -6,15 +6,15 @@ from typing import Annotated
 
 import typer
 
-from bot.cli import action as cli_action
-from bot.cli import config as cli_config
 from bot.cli import diagnose as cli_diagnose
 from bot.cli import evaluate as cli_eval
 from bot.cli import failures as cli_failures
+from bot.cli import github as cli_action
+from bot.cli import github as cli_config
 from bot.cli import github as cli_github
-from bot.cli import history as cli_history
+from bot.cli import github as cli_history
 from bot.cli import knowledge as cli_knowledge
-from bot.cli import mcp as cli_mcp
+from bot.cli import service as cli_mcp
 from bot.cli import service as cli_service
 from bot.cli import triage as cli_triage
 
@@ -45,17 +45,17 @@ def _root(
     """Carry the options that belong to no command."""
 
 
-for module in (
-    cli_triage,
-    cli_failures,
-    cli_knowledge,
-    cli_diagnose,
-    cli_mcp,
-    cli_service,
-    cli_github,
-    cli_action,
-    cli_history,
-    cli_config,
-    cli_eval,
+for register in (
+    cli_triage.register,
+    cli_failures.register,
+    cli_knowledge.register,
+    cli_diagnose.register,
+    cli_mcp.register_mcp,
+    cli_service.register_service,
+    cli_github.register_simulate,
+    cli_action.register_handle,
+    cli_history.register_history,
+    cli_config.register_config,
+    cli_eval.register,
 ):
-    module.register(app)
+    register(app)

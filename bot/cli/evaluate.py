@@ -2,23 +2,219 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from bot.cli.examples import examples
+from bot.cli.common import examples
 from knowledge.errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from eval.findings import FindingScore
-    from eval.predictions import Predictions
-    from eval.protocol import System
+    from eval.protocol import Predictions, System
     from eval.session import Plan, Session
-    from llm.access import LlmAccess
+    from llm.calls import LlmAccess
+
+
+# `bot eval duplicates` and `bot eval labels`: what a tracker's export says of how well its history is used.
+
+
+def register_trackers(group: typer.Typer) -> None:
+    """Add the commands to the group `eval`."""
+    epilog = examples("bot eval duplicates tracker.jsonl.gz --out ranked.jsonl")
+    group.command(name="duplicates", epilog=epilog)(duplicates_command)
+    epilog = examples("bot eval labels tracker.jsonl.gz --out labels.jsonl")
+    group.command(name="labels", epilog=epilog)(labels_command)
+
+
+def duplicates_command(
+    file: Annotated[
+        Path, typer.Argument(help="A tracker's export (.jsonl, .jsonl.gz) with marked duplicates.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help='Write {"id", "near": [ids, best first]} for each query here.')
+    ] = None,
+) -> None:
+    """Score how often a marked duplicate is among the nearest earlier reports, compared with plain TF-IDF.
+
+    A record: {"id", "opened", "title", "body", "duplicates": [ids]}. Only earlier reports are candidates.
+    """
+    from bot.cli.evaluate_output import ticking
+    from bot.settings import load_settings
+    from embeddings.encoder import OnnxEncoder
+    from eval.history import rank, rank_plainly, table
+    from eval.session import CachingEncoder
+    from knowledge.history.tracker import read_tracker
+    from knowledge.history.verifier import load_weights
+
+    tracker = read_tracker(file)
+    if not tracker.queries():
+        raise UserError(
+            f"{file.name} marks no report as a duplicate of an earlier one.",
+            'Fill "duplicates" of at least one record with the id of another record of the file.',
+        )
+    weights = load_weights()
+    settings = load_settings()
+    cache = settings.cache
+    target = _target(out)
+    with ticking() as tick:
+        plain = rank_plainly(tracker, tick)
+        encoder = CachingEncoder(OnnxEncoder(settings.model_dir, cache / "model"), cache / "history")
+        try:
+            ranked = rank(tracker, encoder, weights, tick)
+        finally:
+            encoder.save()
+    if target:
+        lines = (json.dumps({"id": one.id, "near": one.near}, ensure_ascii=False) for one in ranked)
+        target.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    sys.stdout.write(table(tracker, {"plain TF-IDF": plain, "distriage": ranked}))
+
+
+def labels_command(
+    file: Annotated[
+        Path, typer.Argument(help="A tracker's export (.jsonl, .jsonl.gz) with the labels that people set.")
+    ],
+    learn_from: Annotated[
+        Path | None, typer.Option(help="Learn from this export instead, and try all issues of FILE.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help='Write {"id", "labels": [likeliest first]} for each issue tried.')
+    ] = None,
+) -> None:
+    """Score how often labels learned from older issues are those that people set on newer ones.
+
+    A record: {"id", "opened", "title", "body", "labels": ["bug"]}. Ids such as "owner/repo#7" make several
+    repositories. Issues without labels are left out: nobody has said what belongs on them.
+    """
+    from bot.cli.evaluate_output import ticking
+    from bot.settings import load_settings
+    from embeddings.encoder import OnnxEncoder
+    from eval.labels import by_label, examples_of, figures, forward, is_dated, read_labelled, table
+    from eval.session import CachingEncoder
+
+    issues = read_labelled(file)
+    taught = read_labelled(learn_from) if learn_from else {}
+    target = _target(out)
+    settings = load_settings()
+    found, tried = {}, []
+    with ticking() as tick:
+        model = OnnxEncoder(settings.model_dir, settings.cache / "model")
+        encoder = CachingEncoder(model, settings.cache / "history")
+        try:
+            for name, own in issues.items():
+                before = examples_of(taught.get(name, []), encoder, tick) if learn_from else None
+                examples = examples_of(own, encoder, tick)
+                judged = forward(examples, before)
+                found[name] = figures(judged, is_dated(examples))
+                tried += judged
+        finally:
+            encoder.save()
+    if target:
+        lines = (json.dumps({"id": one.example.id, "labels": one.set}, ensure_ascii=False) for one in tried)
+        target.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    sys.stdout.write(table(found))
+    for name, one in found.items():
+        sys.stdout.write("\n".join(["", f"## {name or 'all'}", "", *by_label(one), ""]))
+
+
+def _target(out: Path | None) -> Path | None:
+    """The file to write, once it is known that it can be written: a long run must not end in an error."""
+    if out is None:
+        return None
+    try:
+        with out.open("a", encoding="utf-8"):
+            return out
+    except OSError as error:
+        raise UserError(f"{out} cannot be written: {error.strerror}.", "Name another file.") from error
+
+
+# `bot eval fetch-study1`: the study's sheets and issue texts, on a machine with internet.
+
+
+def register_fetch_study1(group: typer.Typer) -> None:
+    """Add the command to the group `eval`."""
+    epilog = examples("bot eval fetch-study1 --out study1/")
+    group.command(name="fetch-study1", epilog=epilog)(fetch_study1_command)
+
+
+def fetch_study1_command(
+    out: Annotated[Path, typer.Option(help="Folder for the sheets and texts.")],
+    token: Annotated[
+        str | None,
+        typer.Option(
+            envvar="GITHUB_TOKEN", help="GitHub token. Without one, GitHub allows 60 requests an hour."
+        ),
+    ] = None,
+    commit: Annotated[
+        str | None, typer.Option(help="Use this commit of the package instead of the pinned one.")
+    ] = None,
+    repository: Annotated[
+        str | None, typer.Option(help="Another GitHub repository with a copy of the package.")
+    ] = None,
+    api: Annotated[
+        str, typer.Option(help="Root of the REST API; for GitHub Enterprise https://HOST/api/v3.")
+    ] = "https://api.github.com",
+    sheets_only: Annotated[bool, typer.Option("--sheets-only", help="Skip the issue texts.")] = False,
+) -> None:
+    """Fetch study 1's replication package at a pinned commit, and the issues it labels; resumes if interrupted."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from eval.fetch_study1 import RECORDS, PoliteGitHub, fetch_issues, fetch_sheets, pinned
+
+    package = pinned()
+    package = dataclasses.replace(
+        package, commit=commit or package.commit, repository=repository or package.repository
+    )
+    console = Console(stderr=True)
+    with (
+        Progress(console=console) as progress,
+        PoliteGitHub(token, api, said=progress.console.print) as github,
+    ):
+        fetch_sheets(package, github, out)
+        if sheets_only:
+            return
+        task = progress.add_task("issues", total=None)
+        done = fetch_issues(out, github, lambda n, of: progress.update(task, completed=n, total=of))
+    print(
+        f"{done.records} records in {out / RECORDS}; {done.gone} issues are gone, {done.elsewhere} posts are on "
+        f"Stack Overflow and left out.\nScore them with: bot eval --data {out / RECORDS} --cross-validate"
+    )
+
+
+# `bot eval --injected`: logs of injected faults, read by distriage as it ships.
+
+
+def run_injected(path: Path, report: Path | None) -> None:
+    """Print the figures; into the folder `report` what was read wrongly of the half that is developed on.
+
+    Raises DataError when `path` holds no injected faults.
+    """
+    from bot.cli.evaluate_output import ticking
+    from bot.settings import load_settings
+    from eval.injected import failures, read_injected, score_injected, table
+    from knowledge.engine import load_knowledge, triage
+
+    records = read_injected(path)
+    settings = load_settings()
+    knowledge = load_knowledge(settings.model_dir, settings.cache)
+    with ticking() as tick:
+        rows = score_injected(
+            records,
+            lambda one: triage(one, knowledge),
+            progress=lambda n: tick("reading injected faults", n),
+        )
+    sys.stdout.write(table(rows))
+    if report:
+        report.mkdir(parents=True, exist_ok=True)
+        (report / "injected.jsonl").write_text(failures(rows), "utf-8")
+
 
 Splits = Literal["cv", "framework", "time"]
 ALL = "distriage,majority,tfidf,minilm,knn"
@@ -26,7 +222,6 @@ ALL = "distriage,majority,tfidf,minilm,knn"
 
 def register(app: typer.Typer) -> None:
     """Add the command and its subcommand to the application."""
-    from bot.cli import fetch_study1, trackers
 
     epilog = examples(
         "bot eval --report out/",
@@ -36,8 +231,8 @@ def register(app: typer.Typer) -> None:
     )
     group = typer.Typer(invoke_without_command=True, help=eval_command.__doc__, epilog=epilog)
     group.callback()(eval_command)
-    fetch_study1.register(group)
-    trackers.register(group)
+    register_fetch_study1(group)
+    register_trackers(group)
     app.add_typer(group, name="eval")
 
 
@@ -110,11 +305,9 @@ def eval_command(
     if context.invoked_subcommand:
         return
     from bot.cli import evaluate_output as eval_output
-    from eval.named_systems import checked, checked_llm
+    from eval.session import checked, checked_llm
 
     if injected:
-        from bot.cli.injected import run_injected
-
         run_injected(injected, report)
         return
     if compare:
@@ -176,10 +369,9 @@ def _run(
     from bot.cli.evaluate_output import ticking
     from bot.settings import load_settings
     from eval.findings import score_findings
-    from eval.named_systems import finished, open_systems
-    from eval.session import Session
+    from eval.session import Session, finished, open_systems
     from knowledge.engine import load_knowledge
-    from knowledge.training.failure_labels import failure_labels
+    from knowledge.training.records import failure_labels
 
     settings = load_settings()
     with ticking() as tick:

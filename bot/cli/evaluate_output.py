@@ -13,15 +13,12 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from eval.ceiling import ceiling_of, shipped_ceiling
-from eval.compare import compare
+from eval.compare import Baseline, baseline_of, compare, judge_run, read_baseline, regressions, write_baseline
 from eval.findings import FindingScore, findings_table
-from eval.gate import Baseline, baseline_of, judge_run, read_baseline, regressions, write_baseline
 from eval.llm_part import llm_markdown, llm_part
-from eval.predictions import Predictions, file_names, read_predictions, write_predictions
-from eval.protocol import System
+from eval.protocol import Predictions, System, file_names, read_predictions, write_predictions
 from eval.report import report_html
-from eval.summary import summarise
-from eval.table import differences, markdown, note_of
+from eval.summary import differences, markdown, note_of, summarise
 from knowledge.errors import UserError
 
 
@@ -92,8 +89,8 @@ def compare_files(first: Path, second: Path) -> None:
 def keep_fusion(runs: Mapping[str, Predictions], systems: Sequence[System]) -> None:
     """Keep the fitted weights and whether the LLM is asked, and say where. UserError when too little was measured."""
     from bot.settings import load_settings
-    from eval.llm_fusion import store
-    from eval.named_systems import together
+    from eval.llm_systems import store
+    from eval.session import together
 
     part, system = llm_part(runs), together(systems)
     assert part is not None and part.worth is not None, "distriage runs with it"

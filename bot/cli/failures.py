@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from bot.cli.examples import examples
+from bot.cli.common import examples
 from knowledge.errors import InputError
 
 failures_app = typer.Typer(
@@ -87,8 +87,7 @@ def search(
 @failures_app.command(epilog=examples("bot failures check"))
 def check() -> None:
     """Check every entry and its examples; exit with code 1 if one breaks a rule. Needs a checkout."""
-    from knowledge.findings.check import problems
-    from knowledge.findings.compile import read_catalogue
+    from knowledge.findings.compile import problems, read_catalogue
 
     entries, examples = read_catalogue()
     wrong = problems(entries, examples)
@@ -107,8 +106,7 @@ def new(
 ) -> None:
     """Write a template for an entry and its examples. Needs a checkout."""
     from knowledge.findings.compile import AREAS
-    from knowledge.findings.source import FOLDER
-    from knowledge.findings.template import ENTRY, EXAMPLES
+    from knowledge.findings.source import ENTRY, EXAMPLES, FOLDER
 
     if area not in AREAS:
         raise InputError(f"{area} is not an area.", f"Areas: {', '.join(AREAS)}.")

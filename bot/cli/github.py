@@ -1,23 +1,29 @@
-"""`bot simulate`: what the GitHub App would write for a payload."""
+"""What `bot` does for one GitHub repository: simulate, github handle, config check, backfill and replay."""
 
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bot.cli.examples import examples
-from bot.cli.waiting import waiting
-from knowledge.errors import InputError
+from bot.cli.common import examples, waiting
+from knowledge.errors import InputError, UserError
 
 if TYPE_CHECKING:
-    from bot.github.simulate import Simulation
+    from bot.github.action import IssueStore
+    from bot.github.offline import Simulation
+    from bot.github.ports import Outcome
+    from bot.history.records import Progress
     from bot.ports import Core
 
 
-def register(app: typer.Typer) -> None:
+def register_simulate(app: typer.Typer) -> None:
     """Add the GitHub App's command to the application."""
     epilog = examples("bot simulate payload.json", "bot simulate payload.json --config .github/distriage.yml")
     app.command(epilog=epilog)(simulate)
@@ -30,7 +36,7 @@ def simulate(
     ] = None,
 ) -> None:
     """Show what would be written for a webhook payload, without writing it."""
-    from bot.github.simulate import simulate as run
+    from bot.github.offline import simulate as run
 
     text = _read(config) if config else None
     data = read_payload(payload)
@@ -79,3 +85,194 @@ def _read(path: Path) -> str:
         return path.read_text("utf-8", "replace")
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror})", "Check the path.") from error
+
+
+# `bot github handle`: one event of a GitHub workflow, without a server.
+
+github_app = typer.Typer(
+    help="GitHub without a server.",
+    no_args_is_help=True,
+    epilog=examples("bot github handle --event-file event.json"),
+)
+
+
+def register_handle(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.add_typer(github_app, name="github")
+
+
+@github_app.callback()
+def _handle_group() -> None:
+    """GitHub without a server: what the Action runs."""
+
+
+@github_app.command(epilog=examples("bot github handle --event-file event.json"))
+def handle(
+    event_file: Annotated[
+        Path,
+        typer.Option(envvar="GITHUB_EVENT_PATH", help="The event's payload as JSON.", show_default=False),
+    ],
+    event: Annotated[
+        str, typer.Option(envvar="GITHUB_EVENT_NAME", help="Its name: issues or issue_comment.")
+    ] = "issues",
+    api_url: Annotated[
+        str, typer.Option(envvar="GITHUB_API_URL", help="Root of the REST API.")
+    ] = "https://api.github.com",
+    summary_file: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="GITHUB_STEP_SUMMARY", help="Append the summary to this file. Default: print it."
+        ),
+    ] = None,
+    login: Annotated[
+        str, typer.Option(help="The account that the token's comments are by.")
+    ] = "github-actions[bot]",
+) -> None:
+    """Triage the issue of one event and write what .github/distriage.yml allows; the token is in GITHUB_TOKEN."""
+    from bot.github.action import TokenGitHub, handle_event, summary
+    from bot.runtime.core import NamedCore, SystemClock, engine_of_environment
+    from knowledge.taxonomy import load_taxonomy
+
+    token = os.environ.get("GITHUB_TOKEN", "")
+    if not token:
+        raise InputError(
+            "GITHUB_TOKEN is not set.", "In a workflow: env: {GITHUB_TOKEN: ${{ github.token }}}"
+        )
+    payload = read_payload(event_file)
+    core = NamedCore(engine_of_environment(), load_taxonomy())
+    outcome, store = handle_event(event, payload, TokenGitHub(token, api_url, login), core, SystemClock())
+    text = summary(outcome, store.triage, store.config_read)
+    if summary_file is None:
+        typer.echo(text)
+    else:
+        with summary_file.open("a", encoding="utf-8") as file:
+            file.write(text)
+    for line in _annotations(outcome, store):
+        typer.echo(line)
+    # People look at failed runs, and a token that may not write would never be noticed otherwise.
+    raise typer.Exit(1 if outcome.reason == "forbidden" else 0)
+
+
+def _annotations(outcome: Outcome, store: IssueStore) -> list[str]:
+    """Lines that GitHub shows on the run's page."""
+    from bot.github.action import REMEDY
+
+    lines = [f"distriage: {outcome.kind} ({outcome.reason})"]
+    if store.config_read is not None and store.config_read.error is not None:
+        text = store.config_read.error.replace("%", "%25").replace("\r", "").replace("\n", "%0A")
+        lines.append(f"::warning file=.github/distriage.yml::not used, shadow mode: {text}")
+    lines += [f"::warning::{detail}" for detail in outcome.detail]
+    if outcome.reason == "forbidden":
+        lines.append(f"::error::The token may not write. {REMEDY}")
+    return lines
+
+
+# `bot config check`: what is wrong with a repository's `.github/distriage.yml`, before it is committed.
+
+EXAMPLE = examples("bot config check .github/distriage.yml")
+config_app = typer.Typer(no_args_is_help=True, help="A repository's own configuration file.", epilog=EXAMPLE)
+
+
+def register_config(app: typer.Typer) -> None:
+    """Add the commands to the application."""
+    app.add_typer(config_app, name="config")
+
+
+@config_app.callback()
+def _config_group() -> None:
+    """Keep `check` a subcommand of its own."""
+
+
+@config_app.command(epilog=EXAMPLE)
+def check(
+    file: Annotated[Path, typer.Argument(help="A .github/distriage.yml.")],
+) -> None:
+    """List every problem in a configuration file, one per line; exit with code 1 if there is one."""
+    from bot.github.repo_config import ConfigError, config_notes, parse_config
+    from knowledge.taxonomy import load_taxonomy
+
+    try:
+        text = file.read_text("utf-8", "replace")
+    except OSError as error:
+        raise InputError(f"{file} cannot be read ({error.strerror})", "Check the path.") from error
+    taxonomy = load_taxonomy()
+    try:
+        config = parse_config(text, lambda axis: frozenset(taxonomy.ids(axis)))
+    except ConfigError as error:
+        for problem in error.problems:
+            typer.echo(f"{file}: {problem}")
+        raise typer.Exit(1) from error
+    for note in config_notes(text):
+        typer.echo(f"{file}: note: {note}")
+    typer.echo(f"{file} can be used, mode {config.mode}")
+
+
+# `bot backfill` and `bot replay`: a repository's own history, filled and tried out.
+
+
+def register_history(app: typer.Typer) -> None:
+    """Add the commands to the application."""
+    read = examples("bot backfill octo/train", "bot backfill octo/train --from issues.jsonl.gz --max 500")
+    shown = examples("bot replay octo/train")
+    app.command(epilog=read)(backfill)
+    app.command(epilog=shown)(replay)
+
+
+def backfill(
+    repository: Annotated[str, typer.Argument(help="The repository, as OWNER/REPO.")],
+    source: Annotated[
+        Path | None, typer.Option("--from", help="Read this export (.jsonl, .jsonl.gz) instead of GitHub.")
+    ] = None,
+    since: Annotated[
+        datetime | None,
+        typer.Option(formats=["%Y-%m-%d"], help="Only issues opened since this day (GitHub)."),
+    ] = None,
+    max: Annotated[
+        int, typer.Option(min=0, help="At most so many issues, the newest first on GitHub. 0: all.")
+    ] = 0,
+    again: Annotated[
+        bool, typer.Option("--again", help="Delete what is kept of the repository and start over.")
+    ] = False,
+) -> None:
+    """Read a repository's issues into its history, so that the same failure is found again.
+
+    Nothing is written to GitHub. A run that was interrupted goes on where it stopped; a later run reads what changed.
+    """
+    from bot.cli.operate import fill_from_file, fill_from_github
+    from bot.settings import load_settings
+
+    if repository.count("/") != 1 or not all(repository.split("/")):
+        raise UserError(f"{repository!r} is not a repository.", "Write it as OWNER/REPO.")
+    if source is not None and since is not None:
+        raise UserError("--since works with GitHub only.", "Leave it out, or shorten the export.")
+    settings = load_settings()
+    with _bar(repository) as tick:
+        if source is not None:
+            kept = fill_from_file(settings, repository, source, max, tick, again=again)
+        else:
+            kept = fill_from_github(settings, repository, since, max, tick, again=again)
+    typer.echo(f"{repository}: {kept} issues in its history")
+
+
+def replay(
+    repository: Annotated[str, typer.Argument(help="A repository whose history is kept, as OWNER/REPO.")],
+    fit: Annotated[
+        bool, typer.Option("--fit", help="Use the threshold fitted to its own marks from now on.")
+    ] = False,
+) -> None:
+    """Show what would have been shown of its history, forward in time, and what people marked later."""
+    from bot.cli.operate import replay_history
+    from bot.settings import load_settings
+
+    typer.echo(replay_history(load_settings(), repository, fit=fit), nl=False)
+
+
+@contextmanager
+def _bar(repository: str) -> Iterator[Callable[[Progress], None]]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task(repository, total=None)
+        yield lambda progress: bar.update(task, completed=progress.read, total=progress.total or None)

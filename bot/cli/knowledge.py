@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bot.cli.examples import examples
-from bot.cli.waiting import waiting
+from bot.cli.common import examples, waiting
 
 corpus_app = typer.Typer(
     help="The corpus of labelled cases.", no_args_is_help=True, epilog=examples("bot corpus stats")

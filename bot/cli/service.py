@@ -1,4 +1,4 @@
-"""The service's commands: serve, worker, db, deliveries, doctor, admin.
+"""The service's commands: serve, worker, db, deliveries, doctor, admin; and the tool server `bot mcp`.
 
 Heavy imports stand inside the commands, so that `bot triage` does not pay for them.
 """
@@ -10,12 +10,28 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from bot.cli.examples import examples
-from bot.cli.waiting import waiting
+from bot.cli.common import examples, waiting
 
 if TYPE_CHECKING:
     from bot.db.deliveries import StoredDelivery
     from bot.settings import Settings
+
+
+# `bot mcp`: distriage as a tool server for editors and agents.
+
+
+def register_mcp(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    epilog = examples("bot mcp")
+    app.command(name="mcp", epilog=epilog)(mcp)
+
+
+def mcp() -> None:
+    """Serve triage, explanations, search and diagnostics scripts over MCP on standard input and output; read-only."""
+    from bot.api.mcp_server import serve_stdio
+
+    serve_stdio()
+
 
 db_app = typer.Typer(help="The database.", no_args_is_help=True, epilog=examples("bot db upgrade"))
 deliveries_app = typer.Typer(
@@ -28,7 +44,7 @@ admin_app = typer.Typer(
 )
 
 
-def register(app: typer.Typer) -> None:
+def register_service(app: typer.Typer) -> None:
     """Add the service's commands to the application."""
     ran: dict[Callable[..., None], tuple[str, ...]] = {
         serve: ("bot serve", "bot serve --host 0.0.0.0 --port 8000 --web-only"),
@@ -119,8 +135,7 @@ def corrections() -> None:
 @db_app.command("upgrade", epilog=examples("bot db upgrade"))
 def db_upgrade() -> None:
     """Upgrade the database schema (the service does this at startup)."""
-    from bot.db.connect import database_url
-    from bot.db.migrate import upgrade
+    from bot.db.connect import database_url, upgrade
     from bot.settings import load_settings
 
     with database_url(load_settings()) as url:

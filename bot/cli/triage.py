@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -14,16 +14,68 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from bot.cli.examples import examples
-from bot.cli.waiting import waiting
+from bot.cli.common import examples, waiting
 from knowledge.errors import InputError, UserError
 
 if TYPE_CHECKING:
-    from bot.cli.history_run import Look
+    from bot.cli.operate import Look
     from bot.reports.files import Input
     from knowledge.engine import Knowledge
     from knowledge.report import Report
     from knowledge.triage import Triage
+    from llm.values import LlmConfig
+
+
+# Triages for the command line: by the engine, and by the LLM beside it where one is configured and asked.
+
+Triager = Callable[["Report", str | None], "Triage"]
+"""A report, and what its diagnostics script printed (None: nothing), to its triage."""
+
+
+@contextmanager
+def open_triager(knowledge: Knowledge, top: int) -> Iterator[Triager]:
+    """What triages; one connection to the LLM serves all reports. Says so when a configured LLM is not asked."""
+    from bot.runtime.llm_setup import llm_config, measurement, open_second_reader, why_silent
+    from bot.settings import load_settings, unknown_settings
+    from knowledge.engine import triage, triage_with_result
+
+    settings = load_settings()
+    for said in unknown_settings():
+        print(f"warning: {said}", file=sys.stderr)
+    config = llm_config(settings)
+    silent = why_silent(config, measurement(settings, config)) if config else None
+    if silent:
+        print(silent, file=sys.stderr)
+    with open_second_reader(settings) as reader:
+
+        def one(report: Report, result: str | None = None) -> Triage:
+            if reader is not None:
+                return reader.triage(report, knowledge, top, result=result).triage
+            if result is not None:
+                return triage_with_result(report, result, knowledge, top=top)
+            return triage(report, knowledge, top=top)
+
+        yield one
+
+
+def configured_llm() -> LlmConfig:
+    """The LLM of the settings; UserError when there is none."""
+    from bot.runtime.llm_setup import llm_config
+    from bot.settings import load_settings
+
+    config = llm_config(load_settings())
+    if config is None:
+        raise UserError("No LLM is configured.", "Set DISTRIAGE_LLM_BASE_URL and DISTRIAGE_LLM_MODEL.")
+    return config
+
+
+def print_requests(reports: Iterable[Report], knowledge: Knowledge, config: LlmConfig) -> None:
+    """Print the requests of all reports, both duties, as one JSON list; nothing is sent."""
+    from llm.second_reader import dry_run
+
+    asked = [request for report in reports for request in dry_run(report, knowledge, config)]
+    print(json.dumps(asked, indent=2, ensure_ascii=False))
+
 
 Format = Literal["terminal", "markdown", "json"]
 Length = Literal["brief", "screen", "long"]
@@ -94,7 +146,6 @@ def triage_command(
     ] = False,
 ) -> None:
     """Triage failure reports: what failed, why, how similar cases were fixed, what to run next."""
-    from bot.cli.triage_once import configured_llm, open_triager, print_requests
     from bot.reports.files import is_batch
 
     if brief and (long or format in ("markdown", "json")):
@@ -213,7 +264,7 @@ def _history(repository: str | None, knowledge: Knowledge) -> AbstractContextMan
     """What looks into the repository's history; without one, what leaves a triage as it is."""
     if repository is None:
         return nullcontext(lambda report, triage: triage)
-    from bot.cli.history_run import open_history
+    from bot.cli.operate import open_history
     from bot.settings import load_settings
 
     return open_history(load_settings(), repository, knowledge)
@@ -223,7 +274,6 @@ def _batch(path: str, top: int, out: Path | None, repository: str | None) -> Non
     from rich.console import Console
     from rich.progress import track
 
-    from bot.cli.triage_once import open_triager
     from bot.reports.files import BadRecord, count_lines, printable, read_batch
 
     records = read_batch(path)

@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from bot.gate.rules import GateError, PassedMarkdown
-from knowledge.text.hazards import has_unseen, hazards
+from knowledge.text.quote import has_unseen, hazards
 
 MAX_CHARS = 60_000
 

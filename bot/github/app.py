@@ -15,9 +15,8 @@ from urllib.parse import quote
 from github import Auth, GithubIntegration
 from github.Requester import Requester
 
-from bot.github.calls import Caller, Pause
+from bot.github.calls import Caller, GraphQl, Pause
 from bot.github.client import InstallationGitHub, install, read_retries
-from bot.github.graphql import GraphQl
 from bot.github.past_issues import TRIES, GitHubPast
 from bot.github.ports import FailedDelivery, GitHub, GitHubApp
 from bot.github.records import InstallationNote, RepoRef

@@ -20,10 +20,9 @@ from urllib3.util import Retry
 
 from bot.gate.rules import PassedLabel, PassedMarkdown
 from bot.github.calls import Caller, RepoPath, file_text
-from bot.github.errors import GitHubError, Gone, TooLarge
 from bot.github.payload import sound
 from bot.github.ports import Closing, Comment, File, GitHub, Issue, LabelEvent, Permission, Reaction
-from bot.github.records import IssueRef, RepoRef
+from bot.github.records import GitHubError, Gone, IssueRef, RepoRef, TooLarge
 
 HEADERS = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
 """https://docs.github.com/rest/about-the-rest-api/api-versions"""

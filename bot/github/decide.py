@@ -1,17 +1,23 @@
-"""The decisions about one issue, as pure functions: leave it alone, say something, ask, or stay silent."""
+"""The decisions about one issue, as pure functions: leave it alone, say something, ask, stop asking, set labels."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import re2
 
-from bot.github.commands import is_command
-from bot.github.ports import MAINTAINERS, Comment, Issue
-from bot.github.records import Noise
+from bot.gate.rules import PassedLabel, pass_labels
+from bot.github.ports import MAINTAINERS, Comment, GitHub, Issue, LabelEvent, Ports
+from bot.github.posting import spend
+from bot.github.records import IssueRef, Noise, Request
 from bot.github.repo_config import Mode, RepoConfig
-from knowledge.triage import AXES, Axis, AxisName, Triage
+from bot.github.thread import is_command
+from bot.reports.additions import has_log
+from knowledge.missing import holds
+from knowledge.report import Report
+from knowledge.triage import AXES, Axis, AxisName, MissingItem, SuggestedLabel, Triage
 
 _ASKS = re2.compile(
     r"(?i)\b(please|could you|can you)\b.{0,200}\b(provide|share|add|fill|attach|include|post|version|"
@@ -117,3 +123,269 @@ def answered_by_maintainer(comments: list[Comment], author: str) -> bool:
     """Whether somebody of the project, other than the author, has already written more than a command to the bot."""
     people = [c for c in comments if c.association in MAINTAINERS and not c.author_is_bot]
     return any(c.author != author and not is_command(c.body) for c in people)
+
+
+# What the comment asks for: noted when it asks, ended when it came or is no longer asked for.
+#
+# Nothing here closes an issue or counts days: whether something came is a line on the maintainers' page and a label.
+
+
+def lacking(requests: Iterable[Request], triage: Triage, text: str) -> list[MissingItem]:
+    """What was asked for and has not come, as it would be asked for now.
+
+    A log stays asked for until there is one: more words about a failure do not replace it. Of anything else the
+    triage says whether it is still of use.
+    """
+    missing = {item.id: item for item in triage.missing}
+    found = []
+    for request in requests:
+        if request.state != "open":
+            continue
+        if request.item in missing:
+            found.append(missing[request.item])
+        elif request.item == "log" and triage.type.top == "fault" and not _held("log", text):
+            found.append(MissingItem(id="log", ask=request.ask))
+    return found
+
+
+def with_lacking(triage: Triage, items: Sequence[MissingItem]) -> Triage:
+    """The triage, asking for those items before it asks for others."""
+    ids = {item.id for item in items}
+    rest = [item for item in triage.missing if item.id not in ids]
+    return triage.model_copy(update={"missing": [*items, *rest]})
+
+
+def has_arrived(requests: Iterable[Request], text: str) -> bool:
+    """Whether something that was asked for has come."""
+    return any(one.state == "arrived" or (one.state == "open" and _held(one.item, text)) for one in requests)
+
+
+def note_requests(
+    ports: Ports,
+    ref: IssueRef,
+    earlier: Iterable[Request],
+    asked: Sequence[MissingItem],
+    report: Report,
+) -> bool:
+    """Keep what the comment asks for now (`asked`) and how `earlier` requests ended; True while any is open.
+
+    Doing it twice is the same as once.
+    """
+    now, input_hash, text = ports.clock.now(), report.content_hash, f"{report.title}\n{report.body}"
+    known = {request.item: request for request in earlier}
+    shown = {item.id: item.ask for item in asked}
+    for item, ask in shown.items():
+        before = known.get(item)
+        if before is None or before.state != "open":
+            ports.store.save_request(ref, Request(item, ask, input_hash, now))
+        elif before.ask != ask:
+            ports.store.save_request(ref, replace(before, ask=ask))
+    for request in known.values():
+        if request.state != "open" or request.item in shown:
+            continue
+        came = request.input_hash != input_hash and _held(request.item, text)
+        ports.store.save_request(ref, replace(request, state="arrived" if came else "dropped", ended_at=now))
+    return bool(shown)
+
+
+def drop_requests(ports: Ports, ref: IssueRef) -> None:
+    """Nothing is asked for any more: the comment is gone."""
+    for request in ports.store.requests(ref):
+        if request.state == "open":
+            ports.store.save_request(ref, replace(request, state="dropped", ended_at=ports.clock.now()))
+
+
+def _held(item: str, text: str) -> bool:
+    return holds(item, text) or (item == "log" and has_log(text))
+
+
+# Which labels to set and take off, people's choices first. Pure.
+#
+# People win: a label that a person set stays and silences its axis; one that a person removed is never set again;
+# only what the bot itself set last is ever taken off.
+
+
+@dataclass(frozen=True, slots=True)
+class LabelPlan:
+    """Names to set and to take off, before the gate."""
+
+    add: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+
+
+def wanted_labels(triage: Triage, config: RepoConfig) -> dict[AxisName, tuple[str, ...]]:
+    """Per axis the labels that the triage calls for."""
+    found: dict[AxisName, tuple[str, ...]] = {}
+    for axis in AXES:
+        mapping = config.labels.get(axis, {})
+        ids = claimed(getattr(triage, axis), config.thresholds.label)
+        found[axis] = tuple(dict.fromkeys(mapping[id_] for id_ in ids if id_ in mapping))
+    return found
+
+
+def plan_labels(
+    wanted: dict[AxisName, tuple[str, ...]],
+    config: RepoConfig,
+    present: Iterable[str],
+    events: Iterable[LabelEvent],
+    login: str,
+) -> LabelPlan:
+    """What to change, from the issue's labels and the record of who did what to them (oldest first)."""
+    on, ours, refused = _standing(present, events, login)
+    add: list[str] = []
+    remove: list[str] = []
+    keep = _keys(name for names in wanted.values() for name in names)
+    for axis in AXES:
+        mapped = {name.casefold(): name for name in config.labels.get(axis, {}).values()}
+        remove += [name for key, name in mapped.items() if key in ours and key not in keep]
+        if any(key in on and key not in ours for key in mapped):
+            continue
+        add += [n for n in wanted.get(axis, ()) if n.casefold() not in on | refused]
+    return LabelPlan(tuple(dict.fromkeys(add)), tuple(dict.fromkeys(remove)))
+
+
+def own_labels(triage: Triage, config: RepoConfig) -> tuple[SuggestedLabel, ...]:
+    """The labels learned from people's that the configuration lets be set, likeliest first.
+
+    Those that an axis or a request sets follow these.
+    """
+    rules = config.own_labels
+    if rules is None:
+        return ()
+    others = _keys({*_mapped(config), config.request_label or ""})
+    return tuple(
+        one for one in triage.own_labels if rules.allows(one.label) and one.label.casefold() not in others
+    )
+
+
+def plan_own_labels(
+    wanted: Iterable[SuggestedLabel],
+    config: RepoConfig,
+    present: Iterable[str],
+    events: Iterable[LabelEvent],
+    login: str,
+) -> LabelPlan:
+    """Which of them to set, likeliest first: not what people removed, and of labels that exclude each other only one.
+
+    One that is on the issue stays, whoever set it.
+    """
+    rules = config.own_labels
+    if rules is None:
+        return LabelPlan()
+    present = list(present)
+    on, _, refused = _standing(present, events, login)
+    taken = {group for name in present for group in rules.groups(name)}
+    add: list[str] = []
+    for one in wanted:
+        groups = set(rules.groups(one.label))
+        if one.label.casefold() in on | refused or groups & taken or _keys(one.rivals) & on:
+            continue
+        add.append(one.label)
+        taken |= groups
+    return LabelPlan(add=tuple(add))
+
+
+def plan_request_label(
+    name: str, pending: bool, present: Iterable[str], events: Iterable[LabelEvent], login: str
+) -> LabelPlan:
+    """Whether to set or take off the label of a pending request, by the same rules."""
+    on, ours, refused = _standing(present, events, login)
+    key = name.casefold()
+    if key in on:
+        return LabelPlan(remove=(name,) if key in ours and not pending else ())
+    return LabelPlan(add=(name,) if pending and key not in refused else ())
+
+
+def _standing(
+    present: Iterable[str], events: Iterable[LabelEvent], login: str
+) -> tuple[set[str], set[str], set[str]]:
+    """Labels that are on the issue, those of them that the bot set last, and those that people removed."""
+    on = _keys(present)
+    last: dict[str, LabelEvent] = {}
+    refused: set[str] = set()
+    for event in events:
+        key = event.label.casefold()
+        last[key] = event
+        if not event.added and event.actor != login:
+            refused.add(key)
+    ours = {key for key in on if key in last and last[key].added and last[key].actor == login}
+    return on, ours, refused
+
+
+def _keys(names: Iterable[str]) -> set[str]:
+    return {name.casefold() for name in names}
+
+
+def _mapped(config: RepoConfig) -> set[str]:
+    """The labels that axes set."""
+    return {name for mapping in config.labels.values() for name in mapping.values()}
+
+
+def _request_label(config: RepoConfig) -> str | None:
+    """The label of a pending request; None for one that an axis sets."""
+    return config.request_label if config.request_label not in _mapped(config) else None
+
+
+def remove_request_label(
+    github: GitHub, ports: Ports, ref: IssueRef, issue: Issue, config: RepoConfig
+) -> tuple[str, ...]:
+    """Take the label of a pending request off where the bot set it; returns what was removed."""
+    name = _request_label(config)
+    if name is None or name.casefold() not in _keys(issue.labels):
+        return ()
+    plan = plan_request_label(name, False, issue.labels, github.label_events(ref), github.login)
+    removed = pass_labels(plan.remove, {name}, issue.labels)
+    if removed:
+        spend(ports, ref.installation_id, len(removed))
+    for label in removed:
+        github.remove_label(ref, label)
+    return tuple(removed)
+
+
+def write_labels(
+    github: GitHub,
+    ports: Ports,
+    ref: IssueRef,
+    issue: Issue,
+    triage: Triage,
+    config: RepoConfig,
+    pending: bool = False,
+) -> LabelPlan:
+    """Bring the issue's labels in line with the triage, people's choices first; returns what was changed.
+
+    `pending`: the comment asks for something that has not come.
+    """
+    mapped, asking, own = _mapped(config), _request_label(config), own_labels(triage, config)
+    if asking and not pending and asking.casefold() not in _keys(issue.labels):
+        asking = None
+    if not mapped and asking is None and not own:
+        return LabelPlan()
+    events = github.label_events(ref)
+    plan = plan_labels(wanted_labels(triage, config), config, issue.labels, events, github.login)
+    if asking is not None:
+        mapped.add(asking)
+        request = plan_request_label(asking, pending, issue.labels, events, github.login)
+        plan = LabelPlan(plan.add + request.add, plan.remove + request.remove)
+    if own:
+        learned = plan_own_labels(own, config, {*issue.labels, *plan.add}, events, github.login)
+        plan = LabelPlan(plan.add + learned.add, plan.remove)
+    if not plan.add and not plan.remove:
+        return plan
+    existing = github.repo_labels(ref.repo)
+    known = _keys(existing)
+    # A label that was learned and is gone was deleted by people.
+    missing = [n for n in plan.add if n.casefold() not in known and n in mapped]
+    if config.create_labels and missing:
+        spend(ports, ref.installation_id, len(missing))
+        for name in missing:
+            github.create_label(ref.repo, PassedLabel(name))
+        existing |= set(missing)
+    add = pass_labels(plan.add, mapped | {one.label for one in own}, existing)
+    remove = pass_labels(plan.remove, mapped, issue.labels)
+    if add or remove:
+        spend(ports, ref.installation_id, len(remove) + bool(add))
+    if add:
+        github.add_labels(ref, add)
+    for label in remove:
+        github.remove_label(ref, label)
+    return LabelPlan(tuple(add), tuple(remove))

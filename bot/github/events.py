@@ -11,11 +11,10 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from bot.github.commands import is_command
 from bot.github.payload import Account, CommentPart, Payload, Repository, sound
 from bot.github.ports import Comment, Issue
 from bot.github.records import InstallationNote, IssueRef, RepoRef
-from bot.github.thread import adds_something, role_of
+from bot.github.thread import adds_something, is_command, role_of
 
 
 @dataclass(frozen=True, slots=True)

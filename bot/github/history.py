@@ -8,11 +8,10 @@ from datetime import datetime
 
 import structlog
 
-from bot.github.errors import GitHubError
 from bot.github.events import InstallationChanged, IssueLeft
-from bot.github.past_outcome import is_person
+from bot.github.past_issues import is_person
 from bot.github.ports import Issue, Outcome, PastIssues, Ports
-from bot.github.records import IssueRef, LabelFact
+from bot.github.records import GitHubError, IssueRef, LabelFact
 from bot.history import records
 from bot.history.search import TITLE_CHARS, Looked, Releases, still_open
 from bot.history.waves import Noted, root_signatures

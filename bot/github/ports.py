@@ -1,7 +1,7 @@
 """The holes in the GitHub App's logic: what it needs of GitHub, of the store, of the clock and of the core.
 
 All calls are synchronous (PyGithub runs in the worker's threads). A GitHub call raises only the errors of
-bot/github/errors.py. Jobs of one issue never run side by side: whoever calls `handler.process` holds the
+bot/github/records.py. Jobs of one issue never run side by side: whoever calls `handler.process` holds the
 lock named `events.parse(...).lock`.
 """
 

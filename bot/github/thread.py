@@ -1,4 +1,4 @@
-"""An issue's text with what was added below it: who said what, and which of it is part of the report. Pure.
+"""An issue's text with what was added below it, and which of that is part of the report. Pure.
 
 The report is the opening post, and what its author or a maintainer added of substance. What others paste is
 another reporter's: it can be another fault, and must not change what is said of this one. What a maintainer says
@@ -7,17 +7,135 @@ in passing ("fixed in 2.4") is advice and not the reporter's set-up, so of their
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import re2
 
-from bot.github.commands import is_command
-from bot.github.gists import gist_ids, with_gists
-from bot.github.ports import MAINTAINERS, Comment
+from bot.github.ports import MAINTAINERS, MAY_WRITE, Comment, Permission
 from bot.reports.additions import FENCE_LINE, adds_evidence, both_ends, unquoted
 from knowledge.diagnostics.result import FENCE
+from knowledge.triage import AxisName
+
+# Commands in comments: the first line says `/triage ...`, everything else in it is somebody's text.
+#
+# Pure: what a comment asks for, and whether the one who asks may.
+
+Word = Literal["again", "explain", "dismiss", "result", "post", "off", "on", "correct", "same", "different"]
+_AUTHOR_MAY: frozenset[Word] = frozenset({"explain", "dismiss", "result", "same", "different"})
+_MAX_RESULT = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What is asked; `labels` of a correction, `text` of a result; of "same" the number of the other issue."""
+
+    word: Word
+    labels: tuple[tuple[AxisName, tuple[str, ...]], ...] = ()
+    text: str = ""
+
+    @property
+    def digest(self) -> str:
+        """The identity of what is asked: an edit that leaves it as it was asks nothing new."""
+        return hashlib.sha256(repr(self).encode("utf-8", "replace")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """A command that cannot be read; `reason` is a word."""
+
+    reason: str
+
+
+def is_command(body: str) -> bool:
+    """Whether a comment's first line is a command: "/triage", alone or followed by a blank."""
+    first = body.lstrip().split("\n", 1)[0].split()
+    return bool(first) and first[0] == "/triage"
+
+
+def parse_command(body: str, ids: Callable[[AxisName], frozenset[str]]) -> Command | Malformed | None:
+    """The command of a comment; None when it is none. Ids are matched without regard to case."""
+    first, _, rest = body.lstrip().partition("\n")
+    words = first.split()
+    if not words or words[0] != "/triage":
+        return None
+    args = words[1:]
+    if not args:
+        return Command("again")
+    if args[0] == "result":
+        text = rest.strip()[:_MAX_RESULT]
+        return Command("result", text=text) if text else Malformed("empty_result")
+    if len(args) == 1 and args[0] in {"explain", "dismiss", "post", "off", "on"}:
+        return Command(args[0])  # type: ignore[arg-type]
+    if args[0] in {"same", "different"}:
+        number = args[1].removeprefix("#") if len(args) == 2 else ""
+        if not (number.isascii() and number.isdecimal() and len(number) < 10):
+            return Malformed("no_number")
+        return Command(args[0], text=number)  # type: ignore[arg-type]
+    return _correction(args, ids)
+
+
+def _correction(args: list[str], ids: Callable[[AxisName], frozenset[str]]) -> Command | Malformed:
+    labels: dict[AxisName, tuple[str, ...]] = {}
+    for arg in args[:10]:
+        axis, equals, values = arg.partition("=")
+        if not equals or axis not in get_args(AxisName) or axis in labels:
+            return Malformed("unknown_word")
+        name: AxisName = axis  # type: ignore[assignment]
+        known = {id_.casefold(): id_ for id_ in ids(name)}
+        given = [known.get(value.casefold()) for value in values.split(",")[:10]]
+        found = tuple(id_ for id_ in given if id_ is not None)
+        if len(found) != len(given):
+            return Malformed("unknown_id")
+        labels[name] = found
+    return Command("correct", labels=tuple(labels.items()))
+
+
+def may(command: Command, permission: Permission, is_author: bool) -> bool:
+    """Maintainers (write permission) may all; its author may explain, dismiss, give a result and vote."""
+    return permission in MAY_WRITE or (is_author and command.word in _AUTHOR_MAY)
+
+
+# Gists that a report or a comment links to: their ids, and their text below the words that link to them. Pure.
+#
+# GitHub's API gives a public gist to any token. It gives an App no attachment of an issue: those of a private
+# repository need a person's session in a browser, and the others are a redirect to another host, which is not
+# followed.
+
+MOST_GISTS = 3
+"""Of one issue, in the order in which they are linked."""
+GIST_CHARS = 262_144
+"""Kept of one gist, both ends; a log that is longer repeats itself in the middle."""
+_LINK = re2.compile(r"https://gist\.github\.com/(?:[A-Za-z0-9-]{1,40}/)?([0-9a-f]{20,40})\b")
+_TICKS = re2.compile("`{3,}")
+
+
+def gist_ids(text: str) -> list[str]:
+    """Ids of the gists that a text links to, in its order."""
+    return list(dict.fromkeys(map(str, _LINK.findall(text))))
+
+
+def text_of(files: Sequence[tuple[str, str]]) -> str:
+    """The text of a gist's files (name, content), each in a block of code of its own; of a long one both ends."""
+    shown = []
+    room = GIST_CHARS
+    for name, content in files:
+        if not content.strip() or "\0" in content or room <= 0:
+            continue
+        # A result counts by its command alone, which says whose it is.
+        kept = both_ends(content.replace(FENCE, "```text"), room)
+        room -= len(kept)
+        fence = "`" * max([3, *(len(run) + 1 for run in _TICKS.findall(kept))])
+        shown.append(f"{' '.join(name.split())[:80]}\n\n{fence}text\n{kept.rstrip()}\n{fence}")
+    return "\n\n".join(shown)
+
+
+def with_gists(text: str, gists: Mapping[str, str]) -> str:
+    """The text with those gists that it links to below it."""
+    return "\n\n".join([text, *(f"#### Gist\n\n{gists[id_]}" for id_ in gist_ids(text) if gists.get(id_))])
+
 
 Role = Literal["author", "maintainer", "another reporter"]
 

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import structlog
 
-from bot.github.errors import GitHubError
 from bot.github.ports import MAY_WRITE, GitHub, Ports
-from bot.github.records import CommentNote, IssueRef
+from bot.github.records import CommentNote, GitHubError, IssueRef
 from bot.github.repo_config import RepoConfig
 from bot.history.label_store import Kind, Role, Vote
 from knowledge.triage import AxisName

@@ -11,12 +11,11 @@ from typing import Any, Literal
 import numpy as np
 import psycopg
 
-from bot.db.connect import clean_text
-from bot.db.table import Row, Table
+from bot.db.connect import Row, Table, clean_text
 from bot.history.records import LabelChange
 from bot.history.store import unpacked
 from knowledge.history.heads import MOST_EXAMPLES, Head, Vocabulary
-from knowledge.history.traits import BLOCKS, Traits, traits_of
+from knowledge.history.words import BLOCKS, Traits, traits_of
 from knowledge.triage import AxisName
 
 Role = Literal["maintainer", "author", "other"]

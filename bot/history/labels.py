@@ -12,7 +12,7 @@ from bot.history.label_store import Labelled, LabelTables, Role, Vote
 from bot.history.records import LabelChange, RepoHistory
 from knowledge.history.heads import Example, Head, Suggested, learn, suggest
 from knowledge.history.record import Record
-from knowledge.history.traits import traits_of
+from knowledge.history.words import traits_of
 from knowledge.text.quote import clean
 from knowledge.triage import AxisName, SuggestedLabel
 

@@ -6,12 +6,11 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from bot.history.explain import own_component, why
 from bot.history.records import HistoryStore, RepoHistory
-from bot.history.search import name_of
+from bot.history.search import name_of, own_component, why
+from eval.history import Figures, Replayed, figures, own_threshold, replay
 from eval.labels import IN_TIME, UNDATED, by_label, forward, is_dated
 from eval.labels import figures as figures_of_labels
-from eval.replay import Figures, Replayed, figures, own_threshold, replay
 from knowledge.history.heads import LEAST_EXAMPLES, Example
 from knowledge.history.tracker import groups, in_order
 from knowledge.history.verifier import load_weights

@@ -11,8 +11,7 @@ import numpy as np
 import psycopg
 from psycopg.rows import dict_row
 
-from bot.db.connect import clean_json, clean_text
-from bot.db.table import Row, Table
+from bot.db.connect import Row, Table, clean_json, clean_text
 from bot.history.records import Forgotten, KeptIssue, LabelChange, Outcome, Progress, RepoHistory
 from knowledge.history.record import Record
 from knowledge.judging.features import Floats

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
-from bot.db.connect import clean_json, clean_text
-from bot.db.table import Row, Table
+from bot.db.connect import Row, Table, clean_json, clean_text
 from bot.history.waves import BEFORE, Burst, Key, Noted, Rate, Wave
 
 KEEP = timedelta(days=180)

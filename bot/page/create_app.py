@@ -22,10 +22,9 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 from itsdangerous import BadData, URLSafeSerializer
 
-from bot.page.answers import HEADERS
 from bot.page.github_sign_in import BACK
 from bot.page.sign_in import COOKIE, Session, SignIn
-from bot.page.view import created_app, new_app, unsigned
+from bot.page.view import HEADERS, created_app, new_app, unsigned
 from bot.runtime.generated_secret import admin_secret
 from bot.settings import CREATED_APP, Settings
 

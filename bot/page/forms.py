@@ -10,22 +10,20 @@ from datetime import UTC, datetime
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from bot.github.config_load import known_config
-from bot.github.drafts import fault
-from bot.github.intake import new_delivery
+from bot.github.handler import decided_draft
+from bot.github.posting import fault
 from bot.github.records import CommentNote, Correction, DraftDecision, TriageRecord
+from bot.github.routes import new_delivery
 from bot.github.store.postgres import PostgresStore
-from bot.github.sweep import decided_draft
+from bot.github.triage_issue import known_config
 from bot.github.votes import correction_votes
 from bot.history.label_store import Kind, LabelTables, Vote
 from bot.history.store import PostgresHistory
 from bot.http.body import Malformed, TooLarge, form_of, read_body
-from bot.page.answers import go_to, page
 from bot.page.github_sign_in import Visitors
-from bot.page.query import same_view
 from bot.page.sign_in import Session
 from bot.page.tables import BY, ReviewTables, Seen
-from bot.page.view import unsigned
+from bot.page.view import go_to, page, same_view, unsigned
 from bot.runtime.resources import Service
 from knowledge.taxonomy import Taxonomy
 from knowledge.triage import AXES

@@ -25,11 +25,9 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from itsdangerous import BadData, URLSafeSerializer
 
-from bot.db.connect import clean_text
-from bot.db.table import Table
-from bot.page.answers import go_to, page
+from bot.db.connect import Table, clean_text
 from bot.page.sign_in import COOKIE, Session, SignIn
-from bot.page.view import unsigned
+from bot.page.view import go_to, page, unsigned
 from bot.runtime.generated_secret import admin_secret
 from bot.runtime.resources import Service
 from bot.settings import Settings

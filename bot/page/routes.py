@@ -11,17 +11,26 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from bot.github.case import text_now
-from bot.github.errors import GitHubError
 from bot.github.ports import GitHubApp
-from bot.github.records import TriageRecord
-from bot.github.store.given_labels import GivenTables
-from bot.page.answers import assets, go_to, page
+from bot.github.records import GitHubError, TriageRecord
+from bot.github.store.postgres import GivenTables
 from bot.page.github_sign_in import START, Visitors
-from bot.page.query import PageQuery, query_of
 from bot.page.shown_text import ShownIssue, shown_issue
 from bot.page.sign_in import COOKIE, Session
 from bot.page.tables import BY, ReviewTables, Seen
-from bot.page.view import Frame, inbox, issue_page, triage_page, unsigned, weeks_page
+from bot.page.view import (
+    Frame,
+    PageQuery,
+    assets,
+    go_to,
+    inbox,
+    issue_page,
+    page,
+    query_of,
+    triage_page,
+    unsigned,
+    weeks_page,
+)
 from bot.runtime.resources import Service
 from knowledge.taxonomy import Taxonomy
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any
 
-from bot.db.table import Row, Table
+from bot.db.connect import Row, Table
 from bot.github.records import TriageRecord
 from bot.github.store.triages import triage_of
 from bot.history.label_store import Kind, LabelTables

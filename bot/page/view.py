@@ -1,27 +1,151 @@
-"""The maintainers' page as HTML; every value is escaped by the template engine."""
+"""The maintainers' page as HTML, and its filters; every value is escaped by the template engine."""
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
+from typing import Literal
+from urllib.parse import parse_qsl, urlencode
 
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from pydantic import BaseModel, Field
 
-from bot.github.store.given_labels import GivenLabels
-from bot.page.answers import assets
+from bot.db.connect import clean_text
+from bot.github.store.postgres import GivenLabels
 from bot.page.plots import HEIGHT, WIDTH, plots_of
-from bot.page.query import PageQuery
-from bot.page.shown_text import ShownIssue, comment_html, quoted_lines
+from bot.page.shown_text import (
+    OUTCOMES,
+    ShownIssue,
+    age,
+    comment_html,
+    finding_words,
+    happened,
+    names_of,
+    quoted_lines,
+    reason_words,
+)
 from bot.page.sign_in import Session
-from bot.page.tables import Cursor, Listed, Reviewed, Week
-from bot.page.words import OUTCOMES, age, finding_words, happened, names_of, reason_words
-from bot.render.answer import support
-from bot.render.earlier import ending, reasons
+from bot.page.tables import Cursor, Filters, Listed, Reviewed, Seen, Week
+from bot.render.answer import ending, reasons, support
 from bot.render.wording import classified, how_sure, opening
 from knowledge.taxonomy import Taxonomy
 from knowledge.triage import AXES, AxisName
+
+# Answers of the page: the headers of all of them, and its files (Pico CSS, our own style, one small script).
+
+HEADERS = {
+    "cache-control": "no-store",
+    "referrer-policy": "no-referrer",
+    "x-frame-options": "DENY",
+    "x-content-type-options": "nosniff",
+    # Pico's arrows of select fields and of folds are pictures within its own file.
+    "content-security-policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
+    "img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+}
+_FOLDER = Path(__file__).parent / "static"
+_KINDS = {"pico.min.css": "text/css", "page.css": "text/css", "page.js": "text/javascript"}
+_YEAR = "public, max-age=31536000, immutable"
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """A file of the page; its address changes with its content, so that browsers can keep it."""
+
+    url: str
+    kind: str
+    plain: bytes
+    packed: bytes
+
+    def answer(self, accepts: str) -> Response:
+        """The file, compressed where the browser takes that."""
+        headers = {"cache-control": _YEAR, "vary": "accept-encoding", "x-content-type-options": "nosniff"}
+        if "gzip" not in accepts:
+            return Response(self.plain, media_type=self.kind, headers=headers)
+        return Response(self.packed, media_type=self.kind, headers={**headers, "content-encoding": "gzip"})
+
+
+@cache
+def assets() -> dict[str, Asset]:
+    """All files, by name."""
+    found = {}
+    for name, kind in _KINDS.items():
+        plain = (_FOLDER / name).read_bytes()
+        digest = hashlib.sha256(plain).hexdigest()[:12]
+        found[name] = Asset(f"/static/{name}?v={digest}", kind, plain, gzip.compress(plain, 9, mtime=0))
+    return found
+
+
+def page(html: str, status: int = 200) -> HTMLResponse:
+    """A page of ours."""
+    return HTMLResponse(html, status_code=status, headers=HEADERS)
+
+
+def go_to(address: str) -> RedirectResponse:
+    """What follows a form or a sign-in."""
+    return RedirectResponse(address, status_code=303, headers=HEADERS)
+
+
+# The filters of the list, as its address has them.
+
+_YES_NO: dict[str, bool | None] = {"": None, "yes": True, "no": False}
+
+
+class PageQuery(BaseModel):
+    """The query of the list; a form sends what was not chosen as an empty string."""
+
+    installation: str = Field(default="", pattern=r"^\d{0,18}$")
+    repo: str = Field(default="", max_length=200)
+    outcome: Literal["", "posted", "would_post", "silent"] = ""
+    symptom: str = Field(default="", max_length=40)
+    corrected: Literal["", "yes", "no"] = ""
+    draft: Literal["", "yes"] = ""
+    before: str = Field(default="", pattern=r"^(\d{1,17}\.\d{1,18})?$")
+    """Only triages older than this one (microseconds since 1970, then its number)."""
+
+    def seen(self, session: Session) -> Seen:
+        """What the session may see, narrowed to the chosen installation."""
+        chosen = int(self.installation) if self.installation else None
+        own = session.installation
+        return Seen(own if own is not None else chosen, session.repos)
+
+    def within(self, session: Session) -> Filters:
+        """The filters, kept to what the session may see."""
+        at, _, number = self.before.partition(".")
+        return Filters(
+            seen=self.seen(session),
+            repo=clean_text(self.repo),
+            outcome=self.outcome,
+            symptom=clean_text(self.symptom),
+            corrected=_YES_NO[self.corrected],
+            draft=_YES_NO[self.draft],
+            before=Cursor(int(at), int(number)) if at else None,
+        )
+
+    def link(self, before: Cursor | None = None) -> str:
+        """The filters as text; `before` is where the next page begins."""
+        values = self.model_dump(exclude_defaults=True, exclude={"before"})
+        return urlencode(values | ({"before": str(before)} if before else {}))
+
+
+def query_of(text: str) -> PageQuery | None:
+    """The query in an address; None when it is none of ours."""
+    try:
+        return PageQuery.model_validate(dict(parse_qsl(text, max_num_fields=20)))
+    except ValueError:  # pydantic's error is one, too
+        return None
+
+
+def same_view(text: str) -> str:
+    """A query that a form sent back, rebuilt; "" when it is none of ours."""
+    query = query_of(text)
+    return query.link() if query is not None else ""
+
 
 _SHOWN = 3
 _pages = Environment(

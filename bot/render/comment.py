@@ -5,17 +5,173 @@ Whatever is not written here goes through knowledge/text/quote.py; the gate then
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from typing import Literal
+
 from bot.gate.rules import case_link, source_link
-from bot.render.answer import VISIBLE_CHARS, answer_parts, support_list, written
-from bot.render.classified import classified_parts
-from bot.render.earlier import earlier_links, earlier_parts
-from bot.render.findings import finding_folds, finding_links, finding_parts, quoted
-from bot.render.folds import explain_fold, feedback_fold, fold, script_fold
-from bot.render.view import Draft, View
-from bot.render.wording import DIAGNOSTICS, NARROW_DOWN, SIMILAR
+from bot.render.answer import VISIBLE_CHARS, answer_parts, earlier_links, earlier_parts, support_list, written
+from bot.render.findings import (
+    explain_fold,
+    feedback_fold,
+    finding_folds,
+    finding_links,
+    finding_parts,
+    fold,
+    quoted,
+    script_fold,
+)
+from bot.render.wording import (
+    DIAGNOSTICS,
+    NARROW_DOWN,
+    SIMILAR,
+    TRIED,
+    UNCLEAR,
+    how_sure,
+    telling,
+    with_cases,
+)
 from knowledge.findings.failure import load_catalogue
-from knowledge.text.quote import code_span, prose
-from knowledge.triage import RESOLUTION_CHARS, MissingItem, Neighbour, WrittenAnswer
+from knowledge.text.quote import code_span, fenced, prose
+from knowledge.triage import (
+    RESOLUTION_CHARS,
+    Axis,
+    AxisName,
+    EarlierReport,
+    Finding,
+    MissingItem,
+    Neighbour,
+    Triage,
+    VersionConflict,
+    WrittenAnswer,
+)
+
+# What the GitHub comment is made from, and what comes of it before the gate.
+
+Level = Literal["findings", "claims", "always"]
+"""What is worth a comment: known failures; or also what the judge claims; or its best guess on every fault."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What the comment shows: which sections, from which probabilities on."""
+
+    triage: Triage
+    name: Callable[[AxisName, str], str]
+    what: Literal["finding", "ask", "withdrawn"] = "finding"
+    level: Level = "findings"
+    sections: Collection[str] = ("evidence", "fixes", "cases", "missing", "script")
+    thresholds: dict[str, float] = field(default_factory=dict)
+    corrected: dict[AxisName, tuple[str, ...]] = field(default_factory=dict)
+    written: bool = False
+    """Whether the answer that an LLM wrote goes first."""
+    arrived: bool = False
+    """Of a withdrawn one: it asked for something, and that has come."""
+    explain: bool = False
+    script_link: str | None = None
+    """Where the whole diagnostics script is to be had."""
+
+    @property
+    def findings(self) -> list[Finding]:
+        """The known failures to show: those that are sure, else the likeliest where a best guess is wanted."""
+        sure = [f for f in self.triage.findings if f.sure]
+        return sure or (self.triage.findings[:2] if self.level == "always" else [])
+
+    @property
+    def conflicts(self) -> list[VersionConflict]:
+        """Version conflicts that explain a line of the report."""
+        found = self.triage.evidence.conflicts
+        return found if self.level == "always" else [c for c in found if c.explains_line is not None]
+
+    @property
+    def earlier(self) -> list[EarlierReport]:
+        """Earlier reports of the same failure to show."""
+        return self.triage.same_failure if "cases" in self.sections else []
+
+    def claimed(self, axis: AxisName) -> list[tuple[str, float]]:
+        """The (id, probability) an axis claims here, most probable first."""
+        value: Axis = getattr(self.triage, axis)
+        least = self.thresholds.get(axis, 0.0)
+        return [(r.id, r.p) for r in value.ranking if r.id in value.answer and r.p >= least]
+
+    def words(self, axis: AxisName, id_: str) -> str:
+        """An id's name and the id itself."""
+        return f"{prose(self.name(axis, id_))} ({code_span(id_)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A comment before the gate and the addresses it may link to."""
+
+    body: str
+    links: frozenset[str]
+
+
+# What the judge claims of a report, for repositories that want more than known failures.
+
+EVIDENCE_LINES = 3
+MAX_FIXES = 2
+
+
+def classified_parts(view: View, *, after_findings: bool) -> list[str]:
+    """Symptom and cause as claimed, the lines they rest on, and fixes that resolved such reports."""
+    parts = [*_corrected(view), *_headline(view)]
+    if not after_findings:
+        parts += _evidence(view)
+    return [*parts, *_fixes(view), *_checks(view)]
+
+
+def _corrected(view: View) -> list[str]:
+    given = [view.words(axis, id_) for axis, ids in view.corrected.items() for id_ in ids]
+    return [f"Set by a maintainer: {', '.join(given)}."] if given else []
+
+
+def _headline(view: View) -> list[str]:
+    axes: tuple[AxisName, ...] = ("symptom", "stage")
+    found = next(((axis, *view.claimed(axis)[0]) for axis in axes if view.claimed(axis)), None)
+    sentences = []
+    if found and not getattr(view.triage, found[0]).by_people:
+        axis, id_, p = found
+        sentences.append(f"**{view.words(axis, id_)}** — {how_sure(p)}.")
+    causes = view.claimed("cause")
+    if causes and not view.triage.cause.by_people:
+        sentences.append(
+            f"Cause, a hypothesis: {view.words('cause', causes[0][0])} — {how_sure(causes[0][1])}."
+        )
+    if not sentences and not view.corrected and view.level == "always" and not view.findings:
+        return ["Not enough information to name the symptom."]
+    if sentences and not view.claimed("type") and not view.triage.type.by_people:
+        sentences.insert(0, UNCLEAR)
+    return [" ".join(sentences)] if sentences else []
+
+
+def _evidence(view: View) -> list[str]:
+    if "evidence" not in view.sections or not view.triage.evidence.lines:
+        return []
+    return [quoted(telling(view.triage.evidence.lines, EVIDENCE_LINES))]
+
+
+def _fixes(view: View) -> list[str]:
+    """Fixes with labelled cases behind them, the likeliest first."""
+    least = view.thresholds.get("fix", 0.0)
+    fixes = [f for f in with_cases(view.triage.advice) if f.p >= least][:MAX_FIXES]
+    if "fixes" not in view.sections or not fixes or (view.level == "findings" and not view.corrected):
+        return []
+    lines = [
+        f"{n}. {prose(f.text)} ({f.support.count} of {f.support.of} {prose(f.support.scope)})"
+        for n, f in enumerate(fixes, 1)
+    ]
+    return [f"{TRIED}:", "\n".join(lines)]
+
+
+def _checks(view: View) -> list[str]:
+    """Short commands that tell the causes apart, in place of the whole script."""
+    checks = view.triage.checks
+    if "script" not in view.sections or not checks or view.findings or view.level == "findings":
+        return []
+    block = fenced("\n".join(check.run for check in checks), "sh")
+    return ["To tell the causes apart:", block, "\n".join(f"- {prose(check.reading)}" for check in checks)]
+
 
 MAX_CASES = 2
 MAX_ASKS = 2

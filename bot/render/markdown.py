@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from bot.render.answer import answer_parts, written
-from bot.render.earlier import earlier_parts
-from bot.render.findings import quoted
-from bot.render.folds import fold
+from bot.render.answer import answer_parts, earlier_parts, written
+from bot.render.findings import fold, quoted
 from bot.render.wording import (
     ANSWER,
     DIAGNOSTICS,

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from knowledge.cases import Case
 from knowledge.taxonomy import Entry, FixEntry, StageEntry, SymptomEntry, Taxonomy
-from knowledge.taxonomy.entries import CauseEntry, Counted
+from knowledge.taxonomy.model import CauseEntry, Counted
 from knowledge.taxonomy.study1 import ImportedStudy
 
 _PROVENANCE = {

@@ -9,9 +9,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from bot.render.answer import support, written
+from bot.render.answer import SAME_FAILURE, ending, reasons, support, written
 from bot.render.decision import NOW, THEN, Place, Source, brief, decision, first_sentence
-from bot.render.earlier import SAME_FAILURE, ending, reasons
 from bot.render.wording import (
     ANSWER,
     DIAGNOSTICS,

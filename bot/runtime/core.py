@@ -1,8 +1,9 @@
-"""The pure core behind `bot.ports.Core`."""
+"""The pure core behind `bot.ports.Core`, and the time of the real world."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from bot.ports import Recorded
@@ -15,6 +16,14 @@ from knowledge.triage import AxisName, Triage
 
 if TYPE_CHECKING:
     from knowledge.engine import Knowledge
+
+
+class SystemClock:
+    """`bot.ports.Clock` by the machine's clock."""
+
+    def now(self) -> datetime:
+        """Now, UTC."""
+        return datetime.now(UTC)
 
 
 class KnownEngine:
@@ -31,7 +40,7 @@ class KnownEngine:
 
     def records(self, posts: Sequence[Post], triaged: bool = False) -> Recorded:
         """The records of posts for a repository's history; `triaged`: without the known failures."""
-        from knowledge.history.fingerprint import fingerprints
+        from knowledge.engine import fingerprints
 
         made = fingerprints(posts, self._knowledge, with_failures=not triaged)
         return Recorded(self._knowledge.encoder.model_hash, tuple(made))

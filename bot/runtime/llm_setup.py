@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 from bot.settings import Settings
 from knowledge.errors import SettingsError
-from llm.address import address_of
-from llm.config import LlmConfig
-from llm.values import DUTIES, MAX_WAIT, RANKING
+from llm.dialect import address_of
+from llm.values import DUTIES, MAX_WAIT, RANKING, LlmConfig
 
 if TYPE_CHECKING:
-    from llm.access import LlmAccess
-    from llm.measured import Measured
+    from llm.calls import LlmAccess
+    from llm.fusion import Measured
     from llm.second_reader import SecondReader
 
 
@@ -32,11 +31,10 @@ def open_second_reader(settings: Settings) -> Iterator[SecondReader | None]:
         yield None
         return
     from bot.db.llm_ledger import open_ledger
-    from llm.calls import Caller
+    from llm.calls import Caller, FileCache
     from llm.openai_client import OpenAiClient
-    from llm.real_clock import RealClock
-    from llm.reply_cache import FileCache
     from llm.second_reader import SecondReader
+    from llm.values import RealClock
 
     cache = FileCache(settings.data_dir / "cache" / "llm", config)
     cache.forget()
@@ -49,9 +47,8 @@ def open_second_reader(settings: Settings) -> Iterator[SecondReader | None]:
 def llm_access(settings: Settings) -> LlmAccess | None:
     """What an evaluation needs to ask the LLM; None where none is configured."""
     from bot.db.llm_ledger import open_ledger
-    from llm.access import LlmAccess
+    from llm.calls import FileCache, LlmAccess
     from llm.openai_client import OpenAiClient
-    from llm.reply_cache import FileCache
 
     config = llm_config(settings)
     if config is None:
@@ -65,7 +62,7 @@ def llm_access(settings: Settings) -> LlmAccess | None:
 
 def measurement(settings: Settings, config: LlmConfig) -> Measured | None:
     """What is known of the configured model; None before `bot eval --fit-fusion`. DataError when damaged."""
-    from llm.measured import read_measured
+    from llm.fusion import read_measured
 
     return read_measured(settings.data_dir, config)
 

@@ -1,7 +1,7 @@
 """Structured logs: JSON lines, or coloured ones on a terminal; never text of a report.
 
 What may hold such text stays out: messages of exceptions, and tracebacks. Own code logs an error's type and
-its places (`bot.jobs.retry.where`); records of other libraries lose their tracebacks.
+its places (`bot.jobs.runner.where`); records of other libraries lose their tracebacks.
 """
 
 from __future__ import annotations

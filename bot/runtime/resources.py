@@ -11,12 +11,18 @@ from procrastinate import App
 
 from bot.db.connect import AsyncPool, SyncPool, async_pool, sync_pool
 from bot.db.deliveries import Deliveries
-from bot.jobs.queue import Accepted, NewDelivery, accept, lost_jobs, make_queue
-from bot.jobs.retry import backoff
-from bot.jobs.runner import Handler, Runner
-from bot.jobs.worker import Chore, WorkerOptions, run_worker
-from bot.runtime.figures import read_figures
-from bot.runtime.metrics import DatabaseCollector, Metrics
+from bot.jobs.queue import (
+    Accepted,
+    Chore,
+    NewDelivery,
+    WorkerOptions,
+    accept,
+    lost_jobs,
+    make_queue,
+    run_worker,
+)
+from bot.jobs.runner import Handler, Runner, backoff
+from bot.runtime.metrics import DatabaseCollector, Metrics, read_figures
 from bot.runtime.triage_pool import CoreState
 from bot.settings import Settings
 

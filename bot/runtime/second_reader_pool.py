@@ -16,8 +16,7 @@ from bot.runtime.triage_pool import CanTriage, TriagePool
 from bot.settings import Settings, load_settings
 from knowledge.report import Report
 from knowledge.triage import SecondReading, Triage
-from llm.config import LlmConfig
-from llm.values import MAX_WAIT
+from llm.values import MAX_WAIT, LlmConfig
 
 log = structlog.get_logger(__name__)
 FACTORY = "bot.runtime.second_reader_pool:second_reader_of_environment"

@@ -229,7 +229,7 @@ def _serve(factory: str) -> None:
 
 
 def _answer(core: CanTriage, line: bytes) -> dict[str, Any]:
-    from bot.jobs.retry import where
+    from bot.jobs.runner import where
 
     asked = json.loads(line)
     try:

@@ -10,18 +10,16 @@ from datetime import timedelta
 import structlog
 from fastapi import APIRouter, FastAPI
 
-from bot.api.rate_limit import RateLimit
-from bot.api.routes import Api, api_app
+from bot.api.routes import Api, RateLimit, api_app
 from bot.db.deliveries import StoredDelivery
-from bot.github import sweep
+from bot.github import handler
 from bot.github.app import App
-from bot.github.config_load import known_config
-from bot.github.errors import GitHubError, Outage, TryAgain
 from bot.github.handler import process
-from bot.github.intake import new_delivery
 from bot.github.ports import Delivery, GitHubApp, Ports
-from bot.github.script_route import ScriptLinks, script_router
+from bot.github.records import GitHubError, Outage, TryAgain
+from bot.github.routes import ScriptLinks, new_delivery, script_router
 from bot.github.store.postgres import PostgresStore
+from bot.github.triage_issue import known_config
 from bot.github.votes import correction_votes
 from bot.history.label_store import LabelTables
 from bot.history.labels import OwnLabels, VotesOf
@@ -29,16 +27,14 @@ from bot.history.search import Histories
 from bot.history.store import PostgresHistory
 from bot.history.wave_store import WaveTables
 from bot.history.waves import follow
-from bot.jobs.retry import TryLater
-from bot.jobs.runner import Ended, Handler
+from bot.jobs.runner import Ended, Handler, TryLater
 from bot.page.create_app import create_app_router
 from bot.page.forms import forms_router
 from bot.page.github_sign_in import GitHubUsers, Sessions, Visitors, github_sign_in_router
 from bot.page.routes import page_router
 from bot.page.sign_in import SignIn
 from bot.ports import Clock, Core, CoreFailed, Recorder
-from bot.runtime.clock import SystemClock
-from bot.runtime.core import NamedCore
+from bot.runtime.core import NamedCore, SystemClock
 from bot.runtime.metrics import LlmMetrics
 from bot.runtime.resources import Service, Work
 from bot.runtime.second_reader_pool import TwoReaders, with_second_reader
@@ -47,10 +43,9 @@ from bot.settings import Settings
 from bot.slack.api import SlackApi
 from bot.slack.handler import slack_handler
 from bot.slack.install import install_router
-from bot.slack.ledger import Ledger
 from bot.slack.ports import SlackPorts, Tokens
 from bot.slack.router import SlackWeb, slack_router
-from bot.slack.store import SlackStore
+from bot.slack.store import Ledger, SlackStore
 from bot.slack.tokens import InstalledTokens, OneToken, Vault, oauth_client
 from bot.slack.waves import tell_waves
 from knowledge.report import Report
@@ -111,7 +106,9 @@ def work_of(
 
     async def reactions_chore() -> None:
         try:
-            disliked = await asyncio.to_thread(lambda: list(sweep.disliked_comments(ports, REACTION_WINDOW)))
+            disliked = await asyncio.to_thread(
+                lambda: list(handler.disliked_comments(ports, REACTION_WINDOW))
+            )
         except GitHubError as error:
             log.warning("reactions put off", status=error.status)
             return
@@ -172,9 +169,9 @@ async def _sweep(service: Service, ports: Ports) -> None:
     if ports.app is None:
         return
     try:
-        lost = await asyncio.to_thread(lambda: list(sweep.lost_deliveries(ports, SWEEP_WINDOW)))
+        lost = await asyncio.to_thread(lambda: list(handler.lost_deliveries(ports, SWEEP_WINDOW)))
         await _accept(service, lost)
-        missed = await asyncio.to_thread(lambda: list(sweep.untriaged_issues(ports, SWEEP_WINDOW)))
+        missed = await asyncio.to_thread(lambda: list(handler.untriaged_issues(ports, SWEEP_WINDOW)))
     except GitHubError as error:
         log.warning("sweep put off", status=error.status)
         return

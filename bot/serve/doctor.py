@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from bot.db.connect import database_url
-from bot.db.migrate import pending
-from bot.runtime.checked import Checked
+from bot.db.connect import database_url, pending
+from bot.ports import Checked
 from bot.settings import Settings, load_service_settings, unknown_settings
 from knowledge.errors import UserError
 
@@ -107,7 +106,7 @@ def _llm(settings: Settings) -> Iterator[Checked]:
 
 
 def _github_answers(settings: Settings) -> Iterator[Checked]:
-    from bot.github.errors import GitHubError
+    from bot.github.records import GitHubError
     from bot.serve.compose import make_app
 
     try:

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bot.db.connect import migrated_database
 from bot.http.body import Connection, backlog
-from bot.jobs.worker import WorkerOptions
+from bot.jobs.queue import WorkerOptions
 from bot.runtime.resources import Service, Work, open_service, work
 from bot.runtime.worker_supervisor import WorkerProcess
 from bot.serve.compose import api_surface, surfaces

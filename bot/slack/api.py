@@ -16,7 +16,7 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.webhook import WebhookClient, WebhookResponse
 
 from bot.gate.slack import PassedMessage, PassedView
-from bot.jobs.retry import TryLater
+from bot.jobs.runner import TryLater
 from bot.slack.records import Gone, Refused, Unreachable, Unsure
 
 _SPENT = {"expired_url", "used_url", "invalid_url"}

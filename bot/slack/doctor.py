@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from contextlib import closing
 from email.utils import parsedate_to_datetime
 
-from bot.db.connect import database_url, sync_pool
-from bot.db.migrate import pending
-from bot.jobs.retry import TryLater
-from bot.runtime.checked import Checked
-from bot.runtime.clock import SystemClock
+from bot.db.connect import database_url, pending, sync_pool
+from bot.jobs.runner import TryLater
+from bot.ports import Checked
+from bot.runtime.core import SystemClock
 from bot.settings import Settings
 from bot.slack.api import Identity, SlackApi
 from bot.slack.install import SCOPES

@@ -16,7 +16,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse, RedirectResponse, Response
 from itsdangerous import BadData, URLSafeTimedSerializer
 
-from bot.jobs.retry import TryLater
+from bot.jobs.runner import TryLater
 from bot.slack.ports import SlackPorts
 from bot.slack.records import Installation, SlackError
 from bot.slack.tokens import OAuthClient, expiry

@@ -1,4 +1,4 @@
-"""What the interactions of Slack ask for: the message shortcut, buttons, submitted modals. Pure but for sealing.
+"""What the interactions of Slack ask for: the message shortcut, buttons, modals. Pure but for sealing.
 
 https://docs.slack.dev/reference/interaction-payloads
 """
@@ -6,18 +6,218 @@ https://docs.slack.dev/reference/interaction-payloads
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import psycopg
+import structlog
+from slack_sdk.models.blocks import (
+    Block,
+    ContextBlock,
+    InputBlock,
+    Option,
+    OptionGroup,
+    PlainTextInputElement,
+    PlainTextObject,
+    StaticSelectElement,
+)
+from slack_sdk.models.blocks.block_elements import FileInputElement
+from slack_sdk.models.views import View
+
+from bot.gate.slack import INPUT_CHARS, PassedView, pass_view
+from bot.jobs.runner import TryLater
 from bot.slack import words
 from bot.slack.answer import MORE, SCRIPT, SHARE, WRONG
-from bot.slack.decisions import Answer, Decision, Open, Queue, Seal
-from bot.slack.inbound import Unreadable, attached, call_id, id_of, reply_of, workspace_of
-from bot.slack.incoming_text import message_text, storable
-from bot.slack.modals import PASTE, WRONG_LABELS, chosen_labels, pasted
-from bot.slack.records import Kind, Reply, Task
+from bot.slack.inbound import (
+    Unreadable,
+    attached,
+    call_id,
+    id_of,
+    message_text,
+    reply_of,
+    storable,
+    workspace_of,
+)
+from bot.slack.messages import Sender
+from bot.slack.ports import SlackPorts
+from bot.slack.records import Answer, Decision, Kind, Open, Queue, Refused, Reply, Seal, SlackError, Task
 from knowledge.diagnostics import has_result
-from knowledge.triage import AxisName
+from knowledge.taxonomy import load_taxonomy
+from knowledge.text.quote import shorten
+from knowledge.triage import AXES, AxisName
+
+# The two modals: a box to paste a log into, and "Not right" with the taxonomy.
+
+PASTE = "dt_paste"
+WRONG_LABELS = "dt_wrong_labels"
+_AXIS_WORDS: dict[AxisName, str] = {
+    "type": "Type of post",
+    "stage": "Stage",
+    "symptom": "Symptom",
+    "cause": "Root cause",
+    "fix": "What fixed it",
+}
+
+
+def paste_view(opened: Open, *, files: bool) -> PassedView:
+    """A large text box; with `files` also an upload, for which the app needs the scope files:read."""
+    box = PlainTextInputElement(action_id="text", multiline=True, max_length=INPUT_CHARS, focus_on_load=True)
+    hint = "The lines around the first error help most. Secrets are removed before anything is stored."
+    blocks: list[Block] = [
+        InputBlock(
+            block_id="text",
+            label=_plain("What the job printed"),
+            element=box,
+            optional=True,
+            hint=_plain(hint),
+        )
+    ]
+    if files:
+        upload = FileInputElement(action_id="files", max_files=3)
+        blocks.append(
+            InputBlock(block_id="files", label=_plain("Or the log as a file"), element=upload, optional=True)
+        )
+    return pass_view(_modal("Triage a failure", PASTE, "Triage", opened, blocks))
+
+
+def wrong_view(
+    opened: Open, ids: Callable[[AxisName], Iterable[str]], name: Callable[[AxisName, str], str]
+) -> PassedView:
+    """The taxonomy to choose from; `ids` in the order shown, `name` of an id in words."""
+    note = ContextBlock(elements=[_plain("Leave blank what you don't know. Saved with the redacted report.")])
+    blocks: list[Block] = [note]
+    for axis in AXES:
+        select = StaticSelectElement(action_id=axis, placeholder=_plain("not known"))
+        if axis == "symptom":
+            select.option_groups = _by_stage(list(ids(axis)), name)
+        else:
+            select.options = [_option(axis, id_, name) for id_ in ids(axis)]
+        blocks.append(
+            InputBlock(block_id=axis, label=_plain(_AXIS_WORDS[axis]), element=select, optional=True)
+        )
+    return pass_view(_modal("Not right?", WRONG_LABELS, "Store", opened, blocks))
+
+
+def pasted(state: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
+    """Text and file ids of a submitted paste modal."""
+    text = _value(state, "text", "text").get("value")
+    files = _value(state, "files", "files").get("files")
+    ids = [file.get("id") for file in files if isinstance(file, dict)] if isinstance(files, list) else []
+    kept = tuple(id_ for id_ in ids if isinstance(id_, str) and id_.isalnum())
+    return (text if isinstance(text, str) else ""), kept[:3]
+
+
+def chosen_labels(state: Mapping[str, Any]) -> dict[AxisName, tuple[str, ...]]:
+    """The ids chosen in a submitted "Not right" modal; whether they exist is checked where they are used."""
+    labels: dict[AxisName, tuple[str, ...]] = {}
+    for axis in AXES:
+        option = _value(state, axis, axis).get("selected_option")
+        value = option.get("value") if isinstance(option, dict) else None
+        if isinstance(value, str):
+            labels[axis] = (value,)
+    return labels
+
+
+def _modal(title: str, callback: str, submit: str, opened: Open, blocks: list[Block]) -> View:
+    note = {
+        "channel": opened.channel,
+        "triage": opened.triage,
+        "reply": opened.reply.model_dump() if opened.reply else None,
+    }
+    return View(
+        type="modal",
+        callback_id=callback,
+        title=_plain(title),
+        submit=_plain(submit),
+        close=_plain("Cancel"),
+        private_metadata=json.dumps(note),
+        blocks=blocks,
+    )
+
+
+def _by_stage(ids: list[str], name: Callable[[AxisName, str], str]) -> list[OptionGroup]:
+    stages = list(dict.fromkeys(id_.partition(".")[0] for id_ in ids))
+    return [
+        OptionGroup(
+            label=_plain(shorten(f"{stage}: {name('stage', stage)}", 75)),
+            options=[_option("symptom", id_, name) for id_ in ids if id_.partition(".")[0] == stage],
+        )
+        for stage in stages
+    ]
+
+
+def _option(axis: AxisName, id_: str, name: Callable[[AxisName, str], str]) -> Option:
+    words = name(axis, id_)
+    label = words if words == id_ else f"{id_}  {words}" if axis in ("stage", "symptom") else words
+    return Option(value=id_, text=_plain(shorten(label, 75)))
+
+
+def _plain(text: str) -> PlainTextObject:
+    return PlainTextObject(text=text, emoji=False)
+
+
+def _value(state: Mapping[str, Any], block: str, action: str) -> Mapping[str, Any]:
+    found: Any = state.get(block)
+    found = found.get(action) if isinstance(found, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+log = structlog.get_logger(__name__)
+
+_OPEN_ALREADY = "exchanged_trigger_id"
+"""Slack's word for a trigger that has opened a modal. https://docs.slack.dev/reference/methods/views.open"""
+
+
+def open_modal(opened: Open, ports: SlackPorts) -> None:
+    """Open it; when that fails, say so by the response URL. Never raises for what Slack does."""
+    try:
+        refusal = _open(opened, ports)
+    except (SlackError, TryLater, psycopg.Error) as error:
+        if isinstance(error, Refused) and error.code == _OPEN_ALREADY:
+            return  # the call came twice
+        log.warning("modal not opened", modal=opened.modal, error=type(error).__name__)
+        refusal = words.NOT_OPENED if opened.modal == "paste" else words.TRY_AGAIN
+    if refusal:
+        say_now(opened, ports, refusal)
+
+
+def say_now(to: Open, ports: SlackPorts, text: str) -> None:
+    """Tell the person by the response URL, if that works; nothing is repeated."""
+    try:
+        Sender(ports, "now").by_reply(to.reply, text)
+    except (SlackError, TryLater, psycopg.Error) as error:
+        log.warning("person not notified", error=type(error).__name__)
+
+
+def _open(opened: Open, ports: SlackPorts) -> str | None:
+    """None when it is open, else what to say to the person."""
+    token = ports.tokens.token(opened.workspace)
+    if token is None:
+        return words.NOT_OPENED
+    if opened.modal == "wrong":
+        kept = ports.store.triage(opened.workspace, opened.triage or "")
+        if kept is None:
+            return words.NO_LONGER_KEPT
+        if not kept.shared and kept.asker != opened.user:
+            return words.NOT_YOURS
+        ports.api.open_view(
+            token, opened.trigger, wrong_view(opened, lambda axis: _ids(axis, ports), ports.core.name)
+        )
+        return None
+    try:
+        ports.api.open_view(token, opened.trigger, paste_view(opened, files=True))
+    except Refused as error:
+        if error.code == _OPEN_ALREADY:
+            raise
+        # An upload box needs the scope files:read; a refused call has not used up the trigger.
+        ports.api.open_view(token, opened.trigger, paste_view(opened, files=False))
+    return None
+
+
+def _ids(axis: AxisName, ports: SlackPorts) -> list[str]:
+    known = ports.core.ids(axis)
+    return [id_ for id_ in load_taxonomy().ids(axis) if id_ in known]
+
 
 SHORTCUT = "triage_message"
 _BUTTONS: dict[str, Kind] = {MORE: "more", SCRIPT: "script", SHARE: "share"}

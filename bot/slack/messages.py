@@ -10,9 +10,8 @@ from typing import Any, Literal
 import structlog
 
 from bot.gate.slack import PassedMessage
-from bot.jobs.retry import TryLater
-from bot.slack.answer import render
-from bot.slack.headline import View
+from bot.jobs.runner import TryLater
+from bot.slack.answer import View, render
 from bot.slack.ports import SlackPorts
 from bot.slack.records import Gone, Refused, Reply, SlackTriage, Task, Unreachable, Unsure
 from bot.slack.tokens import Sealed

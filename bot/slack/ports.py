@@ -7,8 +7,7 @@ from typing import Protocol
 
 from bot.ports import Clock, Core
 from bot.slack.api import SlackApi
-from bot.slack.ledger import Ledger
-from bot.slack.store import SlackStore
+from bot.slack.store import Ledger, SlackStore
 from bot.slack.tokens import Vault
 
 

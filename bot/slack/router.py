@@ -23,12 +23,11 @@ from bot.http.body import Malformed, TooLarge, json_object, read_body
 from bot.jobs.queue import Accepted, NewDelivery
 from bot.runtime.metrics import Metrics
 from bot.slack import words
-from bot.slack.decisions import Answer, Decision, Open, Queue, Seal, say
+from bot.slack.asking import belongs
 from bot.slack.inbound import Unreadable, command, event
-from bot.slack.interactions import errors, interaction
-from bot.slack.modals import open_modal, say_now
+from bot.slack.interactions import errors, interaction, open_modal, say_now
 from bot.slack.ports import SlackPorts
-from bot.slack.replies import belongs
+from bot.slack.records import Answer, Decision, Open, Queue, Seal, say
 
 WINDOW = 300
 """Seconds that the sender's clock may differ from ours, either way."""

@@ -18,7 +18,7 @@ from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from bot.jobs.retry import TryLater
+from bot.jobs.runner import TryLater
 from bot.ports import Clock
 from bot.runtime.generated_secret import generated_secret
 from bot.settings import Settings

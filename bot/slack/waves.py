@@ -8,14 +8,13 @@ from collections.abc import Sequence
 
 import structlog
 
-from bot.gate.mrkdwn import code, prose
 from bot.gate.rules import GateError
-from bot.gate.slack import PassedMessage, pass_message
+from bot.gate.slack import PassedMessage, code, pass_message, prose
 from bot.history.wave_store import WaveTables
 from bot.history.waves import Noted, Wave, headline, sentences, subject
-from bot.jobs.retry import TryLater
+from bot.jobs.runner import TryLater
 from bot.settings import Settings
-from bot.slack.headline import Links, section
+from bot.slack.answer import Links, section
 from bot.slack.messages import Sender
 from bot.slack.ports import SlackPorts
 from bot.slack.records import Refused, Unreachable, Unsure

@@ -1,12 +1,9 @@
 """Probes that tell the remaining causes apart: compose a script, read its result back, move the causes."""
 
-from knowledge.diagnostics.catalogue import by_id, catalogue
 from knowledge.diagnostics.compose import compose_script, script_of, select_probes
-from knowledge.diagnostics.probe import CAUSES, Outcome, Probe
-from knowledge.diagnostics.ranks import RankDifference
+from knowledge.diagnostics.probe import CAUSES, Outcome, Probe, by_id, catalogue
 from knowledge.diagnostics.result import ProbeAnswer, ProbeResult, has_result, parse_result
-from knowledge.diagnostics.steps import Move
-from knowledge.diagnostics.update import Finding, Update, update
+from knowledge.diagnostics.update import Finding, Move, RankDifference, Update, update
 
 __all__ = [
     "CAUSES",

@@ -23,8 +23,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from knowledge.diagnostics.catalogue import catalogue
-from knowledge.diagnostics.probe import CAUSES, Outcome, Probe
+from knowledge.diagnostics.probe import CAUSES, Outcome, Probe, catalogue
 
 KNOWN = 0.95
 """The most that all probes together see of a cause's manifestations: healthy outcomes never rule a cause out."""

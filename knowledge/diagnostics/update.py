@@ -5,13 +5,208 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from knowledge.diagnostics.catalogue import by_id
-from knowledge.diagnostics.counted import counted_noun, in_job, latest
-from knowledge.diagnostics.model import Readings, model_of, opened, ratio, strength
-from knowledge.diagnostics.probe import NO_EVIDENCE, Outcome, Probe
-from knowledge.diagnostics.ranks import RankDifference, between_outcomes, rank_differences
-from knowledge.diagnostics.result import ProbeResult
-from knowledge.diagnostics.steps import Found, Move, moves_of
+from knowledge.diagnostics.model import Model, Readings, Sign, model_of, opened, ratio, strength
+from knowledge.diagnostics.probe import NO_EVIDENCE, Outcome, Probe, by_id, catalogue
+from knowledge.diagnostics.result import ProbeResult, counted_noun, in_job, latest, shown
+
+# Differences between the results of several ranks or machines: what ought to agree and does not.
+
+MOST_VALUES = 4
+"""Values of a fact that are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankDifference:
+    """A fact that differs between blocks: the value, made harmless, to the blocks that have it."""
+
+    probe: str
+    fact: str
+    values: Mapping[str, tuple[str, ...]]
+    """Value (shown form) to the names of the blocks with it."""
+
+    def renamed(self, names: Mapping[str, str]) -> RankDifference:
+        """The same with other names for the blocks."""
+        values = {
+            value: tuple(names.get(one, one) for one in blocks) for value, blocks in self.values.items()
+        }
+        return RankDifference(self.probe, self.fact, values)
+
+    @property
+    def text(self) -> str:
+        """One line for a reader; what comes from the paste stands in code."""
+        parts = [f"`{value}` on {some_of(names)}" for value, names in self.values.items()]
+        return f"`{self.probe}.{self.fact}`: " + "; ".join(parts[:MOST_VALUES])
+
+
+def some_of(names: Sequence[str]) -> str:
+    """The first few names, and how many more there are."""
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def rank_differences(results: Sequence[ProbeResult]) -> tuple[RankDifference, ...]:
+    """Every fact marked for comparison that takes several values over the blocks, in the catalogue's order.
+
+    `results` holds one block a process (counted.latest); outcomes without evidence are left out.
+    """
+    found = []
+    for probe in catalogue():
+        if probe.scope == "between":
+            continue
+        for fact in (*probe.facts, "outcome"):
+            seen: dict[str, list[str]] = {}
+            for result in results:
+                answer = result.answer(probe.id)
+                if answer is None or answer.outcome in NO_EVIDENCE:
+                    continue
+                value = (
+                    answer.outcome
+                    if fact == "outcome"
+                    else shown(answer.facts[fact])
+                    if fact in answer.facts
+                    else None
+                )
+                if value is not None:
+                    seen.setdefault(value, []).append(result.who)
+            if len(seen) > 1:
+                found.append(
+                    RankDifference(
+                        probe.id, fact, {value: tuple(names) for value, names in sorted(seen.items())}
+                    )
+                )
+    return tuple(found)
+
+
+def between_outcomes(results: Sequence[ProbeResult], differences: Sequence[RankDifference]) -> dict[str, str]:
+    """Outcomes of the `between` probes: `differ` or `same`; nothing with fewer than two blocks that report the fact."""
+    differing = {f"{one.probe}.{one.fact}" for one in differences}
+    outcomes: dict[str, str] = {}
+    for probe in catalogue():
+        if probe.scope != "between":
+            continue
+        watched = [name for name in probe.facts if _reporting(results, name) > 1]
+        if watched:
+            outcomes[probe.id] = "differ" if differing.intersection(watched) else "same"
+    return outcomes
+
+
+def _reporting(results: Sequence[ProbeResult], name: str) -> int:
+    probe, _, fact = name.partition(".")
+    assert probe in by_id(), name
+    answers = [result.answer(probe) for result in results]
+    return sum(one is not None and one.outcome not in NO_EVIDENCE and fact in one.facts for one in answers)
+
+
+# The way from the causes before a result to those after it, in steps that a reader can follow.
+
+TELLING = 0.02
+"""Moves below two points of probability are not worth a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A finding, and the blocks that have it."""
+
+    probe: Probe
+    outcome: Outcome
+    who: tuple[str, ...]
+
+    @property
+    def sign(self) -> Sign:
+        """The finding as the model knows it."""
+        return self.outcome.id
+
+    @property
+    def rank(self) -> tuple[float, str, str]:
+        """The more telling, the higher; never equal for two findings."""
+        return strength(self.outcome), self.probe.id, self.outcome.id
+
+    @property
+    def points_to(self) -> str:
+        """The cause that it speaks for most."""
+        return max(self.outcome.p, key=lambda cause: (ratio(self.outcome, cause), cause))
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What one probe did to one cause, or (without `probe`) what everything else did to it."""
+
+    probe: str
+    title: str
+    outcome: str
+    cause: str
+    before: float
+    after: float
+    text: str
+    """One sentence of ours: what was found and what it means."""
+    who: tuple[str, ...] = ()
+    """The blocks that found it."""
+
+
+def moves_of(
+    prior: Mapping[str, float],
+    model: Model,
+    readings: Readings,
+    found: Sequence[Found],
+    healthy: Sequence[Probe],
+) -> tuple[Move, ...]:
+    """The steps: for each cause that a finding raised its findings, strongest first, then everything else.
+
+    The order of evidence does not change a posterior, so each cause has a way of its own, which starts at its prior and
+    ends at its posterior. Without such a finding: what the healthy probes did to the cause that they moved most.
+    """
+    after = model.posterior(prior, readings)
+    ways: dict[str, list[Found]] = {}
+    for one in found:
+        without = {group: sign for group, sign in readings.items() if group != one.probe.group}
+        spared = model.posterior(prior, without)
+        cause = max(after, key=lambda id: (after[id] - spared[id], after[id]))
+        if after[cause] - spared[cause] >= TELLING:
+            ways.setdefault(cause, []).append(one)
+    steps: list[Move] = []
+    rest: list[Move] = []
+    for cause in sorted(ways, key=lambda id: -after[id]):
+        told, now = _way(prior, model, cause, ways[cause])
+        steps += told
+        if told:
+            others = len(found) - len(told)
+            rest += _rest(cause, now, after[cause], healthy, others, "Everything else measured")
+    if not steps and after:
+        cause = max(after, key=lambda id: (abs(after[id] - prior[id]), after[id]))
+        if abs(after[cause] - prior[cause]) >= TELLING:
+            rest += _rest(cause, prior[cause], after[cause], healthy, len(found), "All that was measured")
+    return (*steps, *rest)
+
+
+def _way(
+    prior: Mapping[str, float], model: Model, cause: str, found: Sequence[Found]
+) -> tuple[list[Move], float]:
+    """The steps of one cause, and where they lead; a finding that no longer moves it is left to the rest."""
+    told, now, readings = [], prior[cause], dict[str, Sign | None]()
+    for one in found:
+        then = model.posterior(prior, {**readings, one.probe.group: one.sign})[cause]
+        if then - now < TELLING:
+            continue
+        readings[one.probe.group] = one.sign
+        told.append(
+            Move(one.probe.id, one.probe.title, one.outcome.id, cause, now, then, one.outcome.says, one.who)
+        )
+        now = then
+    return told, now
+
+
+def _rest(
+    cause: str, before: float, after: float, healthy: Sequence[Probe], others: int, title: str
+) -> list[Move]:
+    """One step for what has no line of its own; none where the reader would see no change."""
+    if f"{before:.0%}" == f"{after:.0%}":
+        return []
+    said = []
+    if healthy:
+        said.append(f"{counted_noun(len(healthy), 'probe')} found nothing wrong.")
+    if others:
+        said.append(f"{counted_noun(others, 'other finding')} {'counts' if others == 1 else 'count'} too.")
+    return [Move("", title, "", cause, before, after, " ".join(said))]
+
 
 DECISIVE = 10.0
 """A finding that is seen so many times as often with a cause as elsewhere is called strong."""

@@ -10,13 +10,172 @@ import re2
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from knowledge.evidence.comments import without_comments
 from knowledge.evidence.lines import Kind, Line, split_lines
 from knowledge.evidence.prefixes import Prefixed, PrefixReader
+from knowledge.evidence.roles import marks_of
 from knowledge.evidence.shape import shape_of
-from knowledge.evidence.sources import Source, source_of
-from knowledge.evidence.tables import telling_cell
-from knowledge.evidence.templates import is_template, section_of
+
+# Comments of Markdown: what a form says inside `<!-- -->` is dropped, the text around it stays.
+
+
+def without_comments(lines: Sequence[str], fenced: bytearray) -> list[str]:
+    """The lines without comments; a comment that is never closed hides nothing but its opening."""
+    out = list(lines)
+    opened: list[tuple[int, str]] | None = None
+    for index, line in enumerate(lines):
+        if fenced[index] and opened is None:
+            continue
+        if opened is None and "<!--" not in line:
+            continue
+        kept, rest = "", line
+        while True:
+            if opened is None:
+                before, found, rest = rest.partition("<!--")
+                kept += before
+                if not found:
+                    break
+                opened = [(index, kept + rest)]
+            _, found, after = rest.partition("-->")
+            if not found:
+                if opened[-1][0] != index:
+                    opened.append((index, line))
+                break
+            opened, rest = None, after
+        out[index] = kept.rstrip()
+    for index, text in opened or ():
+        out[index] = text
+    return out
+
+
+# Issue templates: the project's words in the reporter's post.
+
+# Our own generalisations of what issue forms say; nothing here is a sentence of one template alone.
+_INSTRUCTION = re2.compile(
+    r"(?i)^\W*(?:"
+    r"(?:please|kindly) (?:note|make sure|provide|include|paste|describe|fill|check|read|add|search|see|do not|don't|ensure|run|use|specify|attach|reproduce)\b"
+    r"|(?:a |provide a |describe )?clear and concise"
+    r"|(?:steps|code|how) to reproduce(?: the (?:behavior|behaviour|issue|problem))?\W*$"
+    r"|(?:if (?:applicable|relevant|possible|you have|you are|we cannot|the code))\b"
+    r"|i have (?:verified|searched|read|checked|tried the)\b.{0,80}$"
+    r"|\(?(?:paste|copy|insert|put|replace|add|remove|describe|fill|provide|include|attach|list)\b.{0,90}(?:here|below|above|commands? you ran.*|outputs?|script.*|error.*|information.*)\W*$"
+    r"|you can (?:get|use|run|obtain|collect|also)\b.{0,120}$"
+    r"|for security purposes\b|we (?:recommend|will|have|can)\b.{0,140}$"
+    r"|note(?: that)?\s?:.{0,30}(?:issue|template|form|ray version)\b"
+    r"|what (?:have you tried|is your (?:question|environment))\W*$"
+    r"|have i written custom code\b.{0,140}$|mobile device\b.{0,120}$"
+    r"|before (?:asking|submitting|opening|filing)\b"
+    r"|did you (?:search|check|read)\b.{0,140}$"
+    r"|(?:high|medium|low|none|critical): .{0,40}\b(?:blocks?|difficult\w*|annoy\w*|completing|work ?around|impact)\b.{0,60}$"
+    r"|_?no response_?$|n/?a\W*$|none\W*$|yes\W*$|no\W*$"
+    r"|(?:describe|system info|other info|standalone code|issue type|current behaviou?r|context|motivation|my environment|environment info|versions of)\b[^.:]{0,60}$"
+    r"|to reproduce\W*$|expected (?:behavior|behaviour|result)s?\W*$|(?:bug report|environment|additional context|description|error|errors|output|traceback|reproduction|bug|checklist)\W*$"
+    r")"
+)
+_CHECKBOX = re2.compile(r"^\s*(?:[-*+]|\d+\.)?\s*\[[ xX]?\]\s")
+_UNFILLED = re2.compile(
+    r"(?i)^[\s*-]*[^:?]{2,90}(?:\(e\.?g\.?[^)]*\)|\(if [^)]*\)|\(use [^)]*\)|\(yes[^)]*\))?[^:?]{0,20}[:?]\W*$"
+)
+
+
+SECTION_KINDS = (
+    (
+        "environment",
+        re2.compile(
+            r"(?i)environment|system info|versions?\b|your setup|configuration|hardware|software|platform|build info|collect_env|info \(required"
+        ),
+    ),
+    (
+        "code",
+        re2.compile(
+            r"(?i)code sample|minimum reproducible|reproduc|source code|boring ?model|\bcode\b|script|example"
+        ),
+    ),
+    ("expected", re2.compile(r"(?i)expected|should")),
+    ("log", re2.compile(r"(?i)\blogs?\b|error message|stack ?trace|traceback|output|backtrace")),
+    ("question", re2.compile(r"(?i)question|help")),
+)
+
+
+def is_template(text: str) -> bool:
+    """Whether the line is the form talking: an instruction, a check box, a field left empty."""
+    stripped = text.strip()
+    return bool(
+        _CHECKBOX.match(stripped)
+        or (len(stripped) < 260 and _INSTRUCTION.match(stripped))
+        or (len(stripped) < 120 and _UNFILLED.match(stripped))
+    )
+
+
+def section_of(heading: str) -> str:
+    """What a heading announces: environment, code, expected, log, question, or "" for the account itself."""
+    for name, pattern in SECTION_KINDS:
+        if pattern.search(heading):
+            return name
+    return ""
+
+
+# Headers between the logs of several processes: `==> rank3.log <==`, `=== node-1 ===`.
+
+_HEADER = re2.compile(
+    r"^\s*(?:=+>|={2,}|-{2,}|#{2,}) *([A-Za-z][\w./-]*\d[\w./-]*)(?: *\([^)]{0,60}\)| log)?:? *"
+    r"(?:<=+|={2,}|-{2,}|#{2,})\s*$"
+)
+_RANK = re2.compile(r"(?i)(?:rank|worker|proc(?:ess)?|gpu)[-_.]?(\d{1,5})(?:\D|$)")
+_NODE = re2.compile(
+    r"(?i)(?:^|/)([\w-]*(?:node|host|server)[-_]?\d[\w-]*|[a-z]+[-\w]*\d)(?:\.(?:log|out|err|txt))?$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Which process or machine the lines after a header come from."""
+
+    rank: int | None = None
+    host: str | None = None
+
+
+def source_of(line: str) -> Source | None:
+    """What a header between two logs names; None for any other line."""
+    if line.lstrip()[:1] not in ("=", "-", "#"):
+        return None
+    match = _HEADER.match(line)
+    return named_source(match.group(1)) if match else None
+
+
+def named_source(name: str) -> Source | None:
+    """The rank or machine that the name of a log's file tells."""
+    if rank := _RANK.search(name):
+        return Source(rank=int(rank.group(1)))
+    node = _NODE.search(name)
+    return Source(host=str(node.group(1))) if node else None
+
+
+# Errors in tables of Markdown: `| 3 | RuntimeError: CUDA out of memory |`.
+
+_RANK_CELL = re2.compile(r"^(?i:rank|gpu|worker)? ?(\d{1,5})$")
+_TELLING = frozenset(("exception", "hard", "waited", "echo", "killed"))
+FEWEST_WORDS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """The cell of a row that tells an error, and the rank where a cell before it holds nothing but a number."""
+
+    text: str
+    rank: int | None
+
+
+def telling_cell(row: str) -> Cell | None:
+    """The first cell of a table's row that says what failed; None where no cell does."""
+    cells = [cell.strip(" `") for cell in row.strip().strip("|").split("|")]
+    rank: int | None = None
+    for cell in cells:
+        if match := _RANK_CELL.match(cell):
+            rank = int(match.group(1)) if rank is None else rank
+        elif len(cell.split()) >= FEWEST_WORDS and _TELLING & marks_of(cell):
+            return Cell(cell, rank)
+    return None
+
 
 MAX_MARKDOWN = 400_000
 """Characters parsed as Markdown; nobody writes more by hand, the rest is a log that was pasted."""

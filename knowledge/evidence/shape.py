@@ -6,8 +6,7 @@ from functools import cache
 
 import re2
 
-from knowledge.evidence.lines import Kind
-from knowledge.evidence.pattern_sets import pattern_set
+from knowledge.evidence.lines import Kind, pattern_set
 
 _LOG = (
     r"^\W{0,4}\d{4}[-/]\d\d[-/]\d\d[ T_]\d\d:\d\d"  # date and time

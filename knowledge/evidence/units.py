@@ -1,14 +1,15 @@
-"""What is judged one by one: a line of a log, a sentence of an account."""
+"""What is judged one by one (a line of a log, a sentence of an account), and a decisive one as it is quoted."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import re2
 
-from knowledge.evidence.lines import Kind, Line
-from knowledge.evidence.stamps import Stamp
+from knowledge.evidence.lines import Kind, Line, Stamp
+from knowledge.signatures import SignatureHit
 
 LONGEST = 400
 """Characters of a unit that are kept as evidence."""
@@ -98,3 +99,44 @@ def excerpt(text: str, telling: int = 0, longest: int = LONGEST) -> str:
         piece = piece[:room].rsplit(" ", 1)[0] if " " in piece[room // 2 : room] else piece[:room]
         piece = piece.rstrip() + "…"
     return f"…{piece}" if start else piece
+
+
+# A decisive line, as it is quoted.
+
+Role = Literal["root", "consequence", "context"]
+
+_TELLING = re2.compile(
+    r"\b[A-Za-z_][\w.]*(?:Error|Exception|Failure)\b|(?i)\b(?:fatal|error|failed|timed? ?out|killed)\b"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Decisive:
+    """A line or sentence of the report that says what failed; `score` orders them, highest first."""
+
+    number: int
+    text: str
+    role: Role
+    score: float
+    rank: int | None = None
+    in_title: bool = False
+    signatures: tuple[str, ...] = ()
+    host: str | None = None
+    time: str | None = None
+
+
+def decisive_of(unit: Unit, role: Role, score: float, hits: Sequence[SignatureHit]) -> Decisive:
+    """Quote a unit: cut around what tells in it, with who printed it; `score` is weighed by its kind."""
+    first = _TELLING.search(unit.text) if len(unit.text) > 300 else None
+    telling = min([hit.start for hit in hits] + ([first.start()] if first else []), default=0)
+    return Decisive(
+        unit.number,
+        excerpt(unit.text, telling),
+        role,
+        score * unit.weight,
+        unit.rank,
+        unit.in_title,
+        tuple(hit.signature.id for hit in hits),
+        unit.host,
+        unit.time.text if unit.time else None,
+    )

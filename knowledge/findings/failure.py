@@ -11,7 +11,7 @@ from pathlib import Path
 import re2
 
 from knowledge.errors import DataError
-from knowledge.issues import issue_of
+from knowledge.report import issue_of
 from knowledge.triage import AxisName
 
 COMPILED = Path(__file__).parent / "catalogue.json"
@@ -77,7 +77,7 @@ _THREAD = re2.compile(r"^https://github\.com/([\w.-]+/[\w.-]+)/(?:issues|pull|di
 
 
 def cited_issues(entries: Iterable[Failure]) -> frozenset[str]:
-    """The issues that entries name as sources, as `knowledge.issues.issue_of` writes ids."""
+    """The issues that entries name as sources, as `knowledge.report.issue_of` writes ids."""
     found = (_THREAD.match(source) for entry in entries for source in entry.sources)
     return frozenset(issue_of(f"{m.group(1)}#{m.group(2)}") for m in found if m)
 

@@ -17,9 +17,8 @@ from embeddings.lexical import LexicalIndex
 from knowledge.errors import ModelError
 from knowledge.evidence import Reading
 from knowledge.findings.failure import Failure
-from knowledge.findings.pairs import NAMES, Catalogue
-from knowledge.findings.profiles import Profiles
-from knowledge.judging.arrays import write_arrays
+from knowledge.findings.pairs import NAMES, Catalogue, Profiles
+from knowledge.judging.blocks import write_arrays
 from knowledge.judging.features import Floats
 
 Array = npt.NDArray[np.float64]

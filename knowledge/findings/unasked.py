@@ -3,24 +3,252 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
+from itertools import dropwhile
 from pathlib import Path
 from typing import Literal
 
 import re2
 
 from knowledge.evidence import Reading
-from knowledge.evidence.decisive import Decisive
-from knowledge.evidence.lines import Kind, Line
-from knowledge.evidence.stamps import read_stamp, seconds_between
-from knowledge.findings.defect import is_the_librarys, names_the_fix, of_code
-from knowledge.findings.expert import knows_better
+from knowledge.evidence.facts_table import framework_of
+from knowledge.evidence.lines import Kind, Line, read_stamp, seconds_between
+from knowledge.evidence.units import Decisive
 from knowledge.findings.failure import Failure
-from knowledge.findings.fitting import Fitted
+from knowledge.findings.fitting import Fitted, has_release, newer_release, sentences
 from knowledge.findings.matcher import Match
 from knowledge.findings.pairs import about_another
-from knowledge.findings.releases import has_release
-from knowledge.findings.tried import tried_already
+from knowledge.frameworks import framework_of_repository, general_ids
+
+# Reports that a known failure would not help: those of a regression, and those that name the defect themselves.
+#
+# Blind readers found the catalogue's answer to such reports to be noise.
+
+_EXPERT_FILE = Path(__file__).with_name("expert.toml")
+
+
+def knows_better(reading: Reading) -> bool:
+    """Whether the report describes a regression or already names its cause."""
+    # The prose alone: an error message, too, says what it is caused by.
+    return bool(_words().search(f"{reading.report.title}\n{reading.prose}"))
+
+
+@cache
+def _words() -> re2._Regexp:
+    table = tomllib.loads(_EXPERT_FILE.read_text("utf-8"))
+    return re2.compile("(?i)" + "|".join(word for words in table.values() for word in words))
+
+
+# What the reporter has already set or tried, so that no advice repeats it.
+
+_TRIED_FILE = Path(__file__).with_name("tried.toml")
+_OWN = frozenset({Kind.CODE, Kind.COMMAND, Kind.ENVIRONMENT, Kind.PROSE, Kind.HEADING})
+_CODE = re2.compile(r"`([^`]+)`")
+# "NCCL_P2P_DISABLE=1", "find_unused_parameters=True", "--shm-size=16g", '"stage3_x": true', "pip install x==1.2"
+_SETTING = re2.compile(
+    r"(?:^|[\s(\"'{,])("
+    r"(?:--?)?[A-Za-z][\w.-]{2,}(?:=|\": ?)[\"']?[\w.:/\"'-]+|--[a-z][\w-]{3,}|[A-Z][A-Z0-9]+_[A-Z0-9_]{3,})"
+)
+_TRIED = re2.compile(
+    r"(?i)\b(?:tried|trying|attempted|already|even (?:if|when|after|with|though)|regardless|no matter"
+    r"|(?:doesn'?t|didn'?t|does not|did not|don'?t|won'?t|not) (?:help|work|solve|fix|change|resolve|make)\w*"
+    r"|no (?:luck|effect|difference|avail|success)|without success|same (?:error|issue|problem|result|behaviou?r)"
+    r"|still (?:get|getting|fail|see|happen|hang|crash|have|having|occur|the same|there|exist|persist)\w*|persists"
+    r"|(?:have|has|'ve) (?:set|checked|verified|confirmed|increased|disabled|enabled|added|changed|updated|upgraded)"
+    r"|to rule out|ruled out|made sure)\b"
+)
+_ASKED = re2.compile(r"(?is)\btried[^\n.]{0,40}\n(.{0,800})")
+"""A form's question after what was tried, and what stands below it."""
+_STOP = re2.compile(r"(?:[.!?]\s+|\n\s*\n|\n\s*[-*]\s)")
+
+
+def tried_already(entry: Failure, reading: Reading) -> bool:
+    """Whether the first thing that the entry advises is set in the report, or its author says to have tried it."""
+    first, *rest = sentences(entry.answer)
+    advice = rest or [first]
+    wanted = [setting for sentence in advice for setting in _settings(sentence)]
+    own = "\n".join([reading.report.title, *(line.text for line in reading.lines if line.kind in _OWN)])
+    if wanted and _squeezed(wanted[0]) in _squeezed(own):
+        return True
+    tries = [
+        said for said in _STOP.split(f"{reading.report.title}\n\n{reading.prose}") if _TRIED.search(said)
+    ]
+    tries += [m.group(1) for m in _ASKED.finditer(reading.report.body)]
+    return any(_tries(entry, advice, said) for said in tries)
+
+
+def _tries(entry: Failure, advice: list[str], said: str) -> bool:
+    """Whether a sentence of the report says that the entry's first remedy was tried."""
+    names = set(_settings(advice[0]))
+    if any(_name(setting) in said for setting in names if len(_name(setting)) > 5):
+        return True
+    actions = [row for row in _actions() if row[0].search(said)]
+    return any(wording.search(advice[0]) for _, wording in actions)
+
+
+@cache
+def _actions() -> tuple[tuple[re2._Regexp, re2._Regexp], ...]:
+    table = tomllib.loads(_TRIED_FILE.read_text("utf-8"))
+    return tuple(
+        (re2.compile(f"(?i){row['said']}"), re2.compile(f"(?i){row['advice']}")) for row in table.values()
+    )
+
+
+def _settings(text: str) -> list[str]:
+    """Settings and flags in the code of a sentence, in order."""
+    return [m.group(1) for span in _CODE.finditer(text) for m in _SETTING.finditer(span.group(1))]
+
+
+def _name(setting: str) -> str:
+    return str(re2.split(r'=|": ?', setting)[0]).strip("-\"' ")
+
+
+def _squeezed(text: str) -> str:
+    return str(re2.sub(r"[\s\"']+", "", text))
+
+
+# Whether an exception comes out of the tracker's own library: its maintainers need no advice for users.
+
+_FRAME = re2.compile(r'^\s*File "(?P<path>[^"]{1,400})", line \d+(?:, in (?P<name>.{1,200}))?')
+_INSTALLED = re2.compile(r"site-packages|dist-packages|/lib(?:64)?/python\d|<frozen|/torch/|\.egg/")
+_ARROW = re2.compile(r"^(?P<path>[~/.\w][\w./~-]{1,300}\.py) in (?P<name>\w+)\(")
+# What a library raises on purpose has a name of its own or a `raise` in its last frame.
+_UNMEANT = re2.compile(
+    r"^(?:\w+\.)*(?:AttributeError|TypeError|ValueError|KeyError|IndexError|NameError|UnboundLocalError|AssertionError"
+    r"|ZeroDivisionError|RecursionError|StopIteration|NotImplementedError|UnicodeDecodeError|PicklingError)\b"
+)
+_RAISES = re2.compile(r"^\s*(?:[-> ]*\d+\s+)?(?:raise\b|assert\b.*,|logger\.|warnings\.)")
+_FOLDERS = {
+    "pytorch-lightning": ("pytorch_lightning", "lightning", "lightning_fabric"),
+    "horovod": ("horovod",),
+    "ray": ("ray",),
+    "deepspeed": ("deepspeed",),
+    "accelerate": ("accelerate",),
+    "transformers": ("transformers",),
+    "mxnet": ("mxnet",),
+    "colossal-ai": ("colossalai",),
+    "megatron-lm": ("megatron",),
+    "keras": ("keras",),
+    "tensorflow": ("tensorflow", "tensorflow_core"),
+    "pytorch": ("torch",),
+    "fairseq": ("fairseq",),
+    "ignite": ("ignite",),
+    "byteps": ("byteps",),
+}
+"""Import names by framework id, and of projects whose trackers report failures of distributed training."""
+
+
+@cache
+def own_folders(repository: str) -> tuple[str, ...]:
+    """Import names of the library whose tracker this is ("owner/name"); empty for any other repository."""
+    if framework := framework_of_repository(repository):
+        return _FOLDERS.get(framework, ())
+    name = repository.casefold().rpartition("/")[2]
+    return _FOLDERS.get(name, ()) or _FOLDERS.get("pytorch-lightning" if name == "lightning" else "", ())
+
+
+def raised_inside(reading: Reading) -> bool:
+    """Whether the last Python exception of the report was raised by accident inside the tracker's own library."""
+    folders = own_folders(reading.report.id.partition("#")[0])
+    return any(
+        _UNMEANT.match(error)
+        and frames
+        and _lies_in(frames[0], folders)
+        and not _RAISES.match(frames[0].code)
+        for error, frames in _roots(reading, bool(folders))
+    )
+
+
+def called_inside(reading: Reading) -> Iterator[str]:
+    """Exceptions of another library that the tracker's own library called, and no code of the reporter's."""
+    folders = own_folders(reading.report.id.partition("#")[0])
+    for error, frames in _roots(reading, bool(folders)):
+        callers = list(dropwhile(lambda frame: _installed(frame) and not _lies_in(frame, folders), frames))
+        if callers and len(callers) < len(frames) and _lies_in(callers[0], folders):
+            yield error
+
+
+def called_by_reporter(reading: Reading) -> bool:
+    """Whether a traceback shows the reporter's own code making the call that a library refused."""
+    folders = own_folders(reading.report.id.partition("#")[0])
+    for _, frames in _roots(reading, bool(folders)):
+        caller = next((f for f in frames if not _installed(f) or _lies_in(f, folders)), None)
+        if caller is not None and not _lies_in(caller, folders):
+            return True
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    path: str
+    code: str
+
+
+def _roots(reading: Reading, wanted: bool) -> Iterator[tuple[str, list[_Frame]]]:
+    """Each root exception with its frames, the innermost first."""
+    lines = [line.text for line in reading.lines]
+    for number in sorted({d.number for d in reading.decisive if d.role == "root" and d.number > 0}):
+        if wanted and number <= len(lines):
+            yield lines[number - 1].strip(), _frames_before(lines, number - 1)
+
+
+def _frames_before(lines: list[str], end: int) -> list[_Frame]:
+    frames = []
+    for n in range(end - 1, max(-1, end - 60), -1):
+        if "Traceback (most recent" in lines[n]:
+            break
+        found = _FRAME.match(lines[n]) or _ARROW.match(lines[n])
+        if found:
+            code = next((text for text in lines[n + 1 : end] if text.strip()), "")
+            frames.append(_Frame(found.group("path").replace("\\", "/"), code))
+    return frames
+
+
+def _lies_in(frame: _Frame, folders: tuple[str, ...]) -> bool:
+    return bool(set(folders) & set(frame.path.split("/")[:-1]))
+
+
+def _installed(frame: _Frame) -> bool:
+    return bool(_INSTALLED.search(frame.path))
+
+
+_OF_CODE = frozenset(
+    (
+        "distributed_api_misuse",
+        "divergent_ranks",
+        "device_placement",
+        "batch_or_partition",
+        "model_construction",
+        "wrapped_model_state",
+    )
+)
+"""Causes that lie in the code that makes the call, not in what it runs on."""
+
+
+def of_code(entry: Failure) -> bool:
+    """Whether the failure is a mistake in code, not in what it runs on."""
+    return bool(_OF_CODE & set(entry.cause))
+
+
+def is_the_librarys(entry: Failure, reading: Reading) -> bool:
+    """Whether the tracker's own library made the mistake that the entry tells its users to avoid."""
+    inside = list(called_inside(reading))
+    if raised_inside(reading) or any(_UNMEANT.match(error) for error in inside):
+        return True
+    if inside and of_code(entry):
+        return True
+    tracker = own_folders(reading.report.id.partition("#")[0]) and framework_of(reading.report.id)
+    # Who uses Lightning doesn't call torch.distributed: unless a traceback shows it, Lightning did.
+    elsewhere = bool(tracker) and tracker not in general_ids() and tracker not in entry.frameworks
+    return elsewhere and of_code(entry) and not called_by_reporter(reading)
+
+
+def names_the_fix(entry: Failure, reading: Reading) -> bool:
+    """Whether the entry says that a newer release than the reporter's has the fix, or is about a defect itself."""
+    return entry.cause[0] == "framework_defect" or newer_release(entry.fixed_in, reading)
+
 
 Objection = Literal["expert", "framework", "release", "tried", "defect", "consequence", "denied", "solved"]
 """expert: a regression, or diagnosed already; framework: the entry is about others; release: the advice is of another
@@ -29,7 +257,7 @@ alone; denied: the author says that it isn't so; solved: the reporter's release 
 
 _QUIET = frozenset("DIW")
 """Levels of lines that report no failure."""
-_FILE = Path(__file__).with_name("consequences.toml")
+_CONSEQUENCES_FILE = Path(__file__).with_name("consequences.toml")
 # "dmesg does not say that the GPU has fallen off the bus"; a message itself may begin with "no" or "cannot".
 _DENIES = re2.compile(
     r"(?i)\b(?:no|not|never|without|neither|nor|(?:does|did|is|was|do|has|have)n[o']?t)\b[^.:;\"'`]{0,60}$"
@@ -114,4 +342,4 @@ def _warns(line: Line) -> bool:
 
 @cache
 def _consequences() -> re2._Regexp:
-    return re2.compile("(?i)" + "|".join(tomllib.loads(_FILE.read_text("utf-8"))["any"]))
+    return re2.compile("(?i)" + "|".join(tomllib.loads(_CONSEQUENCES_FILE.read_text("utf-8"))["any"]))

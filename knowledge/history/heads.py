@@ -1,6 +1,6 @@
 """Heads of a repository's own labels: linear, calibrated, learned from what people set, silent where unsure.
 
-All labels are fitted at once by kernel ridge regression over the traits (knowledge/history/traits.py), which gives
+All labels are fitted at once by kernel ridge regression over the traits (knowledge/history/words.py), which gives
 every left-out prediction in closed form. These calibrate a head and fix its threshold. A head speaks only if heads
 of the older 80 % were right at TARGET_PRECISION of what they set on the newer 20 %.
 """
@@ -14,12 +14,12 @@ from datetime import datetime, timedelta
 import numpy as np
 import numpy.typing as npt
 
-from knowledge.history.traits import BLOCKS, BUCKETS, Traits, parts_of
 from knowledge.history.verifier import sigmoid
+from knowledge.history.words import BLOCKS, BUCKETS, Traits, parts_of
 from knowledge.judging.blocks import sparse_gram
 from knowledge.judging.calibrate import lower_bound
 from knowledge.judging.features import Floats, Sparse
-from knowledge.judging.ridge import fit_ridge, invert
+from knowledge.judging.learner import fit_ridge, invert
 
 Array = npt.NDArray[np.float64]
 Truths = npt.NDArray[np.bool_]

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from knowledge.history.compare import NAMES
-from knowledge.history.verifier import SHOWN, VERIFIED, Weights, has_reason, sigmoid, verified
+from knowledge.history.verifier import NAMES, SHOWN, VERIFIED, Weights, has_reason, sigmoid, verified
 
 Array = npt.NDArray[np.float64]
 

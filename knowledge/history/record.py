@@ -17,13 +17,39 @@ import re2
 from embeddings.encoder import Encoder
 from knowledge.evidence import Reading, read_report
 from knowledge.evidence.lines import Kind
-from knowledge.history.markup import to_markdown
-from knowledge.history.stacks import Stack, innermost
-from knowledge.history.traits import small_words
-from knowledge.history.words import counted
+from knowledge.history.words import Stack, counted, innermost, small_words
 from knowledge.judging.features import Floats
 from knowledge.report import Report
 from knowledge.signatures import SignatureTable
+
+# Jira's wiki markup into Markdown, so that the one reader of layouts sees code, quotes and headings in it.
+#
+# The markup: https://jira.atlassian.com/secure/WikiRendererHelpAction.jspa?section=all
+
+_IS_JIRA = re2.compile(
+    r"\{(?:code|noformat|quote|panel|color)(?::[^}\n]{0,200})?\}|(?m:^h[1-6]\. )|\{\{[^}\n]{1,200}\}\}|\[~[\w.@-]+\]"
+)
+_RULES = (
+    # A block's border gets a line of its own, whatever stood beside it.
+    (re2.compile(r"[ \t]*\{(?:code|noformat)(?::[^}\n]{0,200})?\}[ \t]*"), "\n```\n"),
+    (re2.compile(r"\{(?:quote|panel|color)(?::[^}\n]{0,200})?\}"), "\n"),
+    (re2.compile(r"\{\{([^}\n]{1,500})\}\}"), r"`\1`"),
+    (re2.compile(r"(?m)^h([1-6])\.\s+"), "### "),
+    (re2.compile(r"(?m)^bq\.\s+"), "> "),
+    (re2.compile(r"\[~[\w.@-]+\]"), "@user"),
+    (re2.compile(r"\[([^|\]\n]{1,300})\|([^\]\n]{1,500})\]"), r"[\1](\2)"),
+    (re2.compile(r"!([\w .()-]{1,200}\.(?:png|jpe?g|gif))(?:\|[^!\n]{0,200})?!"), " "),
+)
+
+
+def to_markdown(body: str) -> str:
+    """Return `body` with Jira's markup written as Markdown; a text without such markup stays as it is."""
+    if not _IS_JIRA.search(body):
+        return body
+    for pattern, replacement in _RULES:
+        body = pattern.sub(replacement, body)
+    return body
+
 
 MOST_LINES = 3
 """Error lines kept to be compared whole."""
@@ -77,7 +103,7 @@ class Record:
     failures: tuple[str, ...] = ()
     """Entries of the catalogue that surely apply, where the caller has triaged the report."""
     small: bytes = b""
-    """Small words, hashed (knowledge/history/traits.py); b"" = made before they were kept."""
+    """Small words, hashed (knowledge/history/words.py); b"" = made before they were kept."""
 
     def to_json(self) -> dict[str, Any]:
         """Everything but the vectors and the small words as plain values."""

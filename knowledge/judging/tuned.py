@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from knowledge.errors import ModelError
-from knowledge.judging.arrays import write_arrays
 from knowledge.judging.axes import Judged, axis_ids
+from knowledge.judging.blocks import write_arrays
 from knowledge.judging.features import Floats
 from knowledge.taxonomy import Taxonomy
 

@@ -11,12 +11,10 @@ from dataclasses import dataclass
 
 import re2
 
-from knowledge.redaction.forms import find_forms, form_kinds
-from knowledge.redaction.keys import find_private_keys
-from knowledge.redaction.named import find_named
 from knowledge.redaction.people import find_people
 from knowledge.redaction.span import PLACEHOLDER, Span
-from knowledge.redaction.tokens import find_tokens, token_kinds
+from knowledge.redaction.surroundings import find_forms, find_named, form_kinds
+from knowledge.redaction.tokens import find_private_keys, find_tokens, token_kinds
 
 _UNSEEN = re2.compile(
     r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[()][A-Z0-9])"

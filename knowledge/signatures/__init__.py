@@ -5,8 +5,12 @@ Data: data/<family>.toml, one `[[signature]]` each; see `Signature` for the fiel
 
 from __future__ import annotations
 
-from knowledge.signatures.load import load_signatures
-from knowledge.signatures.signature import Signature
-from knowledge.signatures.table import SignatureHit, SignatureTable, most_specific
+from knowledge.signatures.signature import (
+    Signature,
+    SignatureHit,
+    SignatureTable,
+    load_signatures,
+    most_specific,
+)
 
 __all__ = ["Signature", "SignatureHit", "SignatureTable", "load_signatures", "most_specific"]

@@ -1,14 +1,20 @@
-"""One error signature: a pattern for a line and what such a line speaks for."""
+"""Error signatures: what a line speaks for, read from their files, all matched in one pass."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Annotated, Literal
+import json
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import re2
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
+from knowledge.errors import DataError
 from knowledge.taxonomy import load_taxonomy
 
 Role = Literal["root", "consequence", "context"]
@@ -80,3 +86,174 @@ class Signature:
     """RE2, searched in the whole report: where it is found the line does not decide ("memory leak" for a kill)."""
     also_fires_on: tuple[str, ...] = ()
     """Signatures on whose sample it fires too: those are the more specific, or share the line."""
+
+
+# Read and check the signature files. What ships is read from one compiled file: checking every entry and pattern at
+# each start would cost a tenth of a triage.
+
+DATA = Path(__file__).parent / "data"
+COMPILED_SIGNATURES = Path(__file__).parent / "signatures.json"
+_REMEDY = "Fix the entry; knowledge/signatures/signature.py says what each field holds."
+
+
+@cache
+def load_signatures() -> tuple[Signature, ...]:
+    """All shipped signatures, families in alphabetical order, entries as the files order them.
+
+    Raises DataError when the compiled file is damaged.
+    """
+    try:
+        return tuple(_from_json(entry) for entry in json.loads(COMPILED_SIGNATURES.read_text("utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise DataError(
+            f"{COMPILED_SIGNATURES.name} cannot be read: {error}.",
+            "Run: python -m knowledge.findings.compile",
+        ) from error
+
+
+def compiled_signatures(signatures: Sequence[Signature]) -> str:
+    """The text of signatures.json: one entry a line, with the fields that hold something."""
+    given = ({name: value for name, value in asdict(one).items() if value} for one in signatures)
+    return "[\n" + ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in given) + "\n]\n"
+
+
+_LISTS = tuple(f.name for f in fields(Signature) if "tuple" in str(f.type))
+
+
+def _from_json(entry: dict[str, Any]) -> Signature:
+    return Signature(**{**entry, **{name: tuple(entry.get(name, ())) for name in _LISTS}})
+
+
+def read_signatures(folder: Path) -> tuple[Signature, ...]:
+    """The signatures of every `<family>.toml` in `folder`.
+
+    Raises DataError naming the entry when one does not fit its schema, an id occurs twice, or a declared
+    overlap names no signature.
+    """
+    signatures = tuple(
+        _parse(entry, path.stem) for path in sorted(folder.glob("*.toml")) for entry in _entries(path)
+    )
+    _check_ids(signatures)
+    return signatures
+
+
+def _entries(path: Path) -> list[Mapping[str, Any]]:
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{path.name} is not TOML: {error}.", _REMEDY) from error
+    entries = document.get("signature")
+    if not isinstance(entries, list) or set(document) != {"signature"}:
+        raise DataError(f"{path.name} must hold [[signature]] tables and nothing else.", _REMEDY)
+    return entries
+
+
+@cache
+def _adapter() -> TypeAdapter[Signature]:
+    return TypeAdapter(Signature)
+
+
+def _parse(entry: Mapping[str, Any], family: str) -> Signature:
+    try:
+        signature = _adapter().validate_python({**entry, "family": family})
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise DataError(
+            f"Signature {entry.get('id', '?')} ({family}): {where}: {first['msg']}.", _REMEDY
+        ) from error
+    if signature.role != "context" and not (signature.symptom and signature.cause and signature.fix):
+        raise DataError(
+            f"Signature {signature.id} ({family}) has no labels; only a context line can go without.", _REMEDY
+        )
+    if signature.decides and (signature.role != "root" or len(signature.cause) != 1):
+        raise DataError(
+            f"Signature {signature.id} ({family}) decides, but is not a root with one cause.", _REMEDY
+        )
+    if signature.unless and not signature.decides:
+        raise DataError(f"Signature {signature.id} ({family}) has `unless`, but does not decide.", _REMEDY)
+    return signature
+
+
+def _check_ids(signatures: tuple[Signature, ...]) -> None:
+    counts = Counter(signature.id for signature in signatures)
+    for id_, count in counts.items():
+        if count > 1:
+            raise DataError(f"Signature id {id_} occurs {count} times.", _REMEDY)
+    for signature in signatures:
+        for other in signature.also_fires_on:
+            if other not in counts or other == signature.id:
+                raise DataError(f"Signature {signature.id} declares an overlap with {other}.", _REMEDY)
+
+
+# Match a whole table of signatures against lines, in time linear in their length.
+
+MAX_LINE = 2_000
+"""Characters of a line that are looked at; longer ones are dumps."""
+MAX_HITS = 20
+"""Hits of one pattern in one call; a log repeats itself."""
+
+
+class LineFilter:
+    """Patterns compiled together: one pass over a line tells which of them it holds.
+
+    re2.Filter looks for the patterns' literals first and runs only those whose literals are there: 0.2 ms for 100
+    lines. One re2.Set over all patterns finds the same in 1.4 ms and 64 MB: with so many ".*" its automaton outgrows
+    its memory and is rebuilt again and again.
+    """
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        """Compile `patterns`; their places are their names."""
+        self._empty = not patterns
+        self._filter = re2.Filter()
+        for pattern in patterns:
+            self._filter.Add(pattern)
+        if patterns:
+            self._filter.Compile()
+
+    def match(self, lines: Sequence[str]) -> Iterator[tuple[int, int, int, int]]:
+        """(pattern, line, start, end) of every hit, by line; at most MAX_HITS of each pattern."""
+        counts: Counter[int] = Counter()
+        for number, line in enumerate(() if self._empty else lines):
+            # A lone surrogate is not UTF-8; "?" keeps every offset where it was.
+            text = line[:MAX_LINE].encode("utf-8", "replace")
+            for index in sorted(self._filter.Match(text) or ()):
+                if counts[index] < MAX_HITS:
+                    counts[index] += 1
+                    found = self._filter.re(index).search(text.decode("utf-8"))
+                    yield index, number, found.start(), found.end()
+
+
+@dataclass(frozen=True, slots=True)
+class SignatureHit:
+    """A signature found: `line` is 0-based, `start` and `end` are character offsets in that line."""
+
+    signature: Signature
+    line: int
+    start: int
+    end: int
+
+
+class SignatureTable:
+    """Signatures compiled together: one pass over a line tells which of them it may hold."""
+
+    def __init__(self, signatures: Sequence[Signature] | None = None) -> None:
+        """Compile `signatures` (default: the shipped ones)."""
+        self.signatures = tuple(load_signatures() if signatures is None else signatures)
+        self._filter = LineFilter([signature.pattern for signature in self.signatures])
+
+    def match(self, lines: Sequence[str]) -> list[SignatureHit]:
+        """Hits in the order of lines, then of the table; at most MAX_HITS of each signature."""
+        return [
+            SignatureHit(self.signatures[index], number, start, end)
+            for index, number, start, end in self._filter.match(lines)
+        ]
+
+
+def most_specific(hits: Iterable[SignatureHit]) -> list[SignatureHit]:
+    """The hits without those of a general signature on a line where a specific one that it names is found."""
+    kept = list(hits)
+    on_line: dict[int, set[str]] = {}
+    for hit in kept:
+        on_line.setdefault(hit.line, set()).add(hit.signature.id)
+    return [hit for hit in kept if on_line[hit.line].isdisjoint(hit.signature.also_fires_on)]

@@ -1,17 +1,17 @@
 """The taxonomy of distributed-training faults as data, and the importers of the studies behind it."""
 
-from knowledge.taxonomy.entries import (
+from knowledge.taxonomy.model import (
     CauseEntry,
     Entry,
     FixEntry,
     OpenSlot,
     StageEntry,
     SymptomEntry,
+    Taxonomy,
     TopicEntry,
     TypeEntry,
+    load_taxonomy,
 )
-from knowledge.taxonomy.loader import load_taxonomy
-from knowledge.taxonomy.model import Taxonomy
 
 __all__ = [
     "CauseEntry",

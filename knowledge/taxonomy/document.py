@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from knowledge.taxonomy.entries import Entry, OpenSlot
-from knowledge.taxonomy.loader import load_taxonomy
-from knowledge.taxonomy.model import Taxonomy
+from knowledge.taxonomy.model import Entry, OpenSlot, Taxonomy, load_taxonomy
 from knowledge.taxonomy.reliability import PUBLISHED
 
 PAGE = Path("docs/taxonomy.md")

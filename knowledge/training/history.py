@@ -26,7 +26,6 @@ from rich.progress import Progress
 
 from embeddings.encoder import Encoder, OnnxEncoder
 from knowledge.findings.compile import read_catalogue
-from knowledge.history.compare import NAMES, compare
 from knowledge.history.index import Index
 from knowledge.history.learner import (
     TARGET_PRECISION,
@@ -41,8 +40,8 @@ from knowledge.history.learner import (
 )
 from knowledge.history.record import Post, aware, records_of
 from knowledge.history.tracker import Tracker, groups, in_order, read_tracker
-from knowledge.history.verifier import VERIFIED, Weights, save_weights
-from knowledge.issues import issue_of
+from knowledge.history.verifier import NAMES, VERIFIED, Weights, compare, save_weights
+from knowledge.report import issue_of
 from knowledge.signatures import SignatureTable
 
 JUDGED = Path(__file__).parent / "history_judged.jsonl"

@@ -1,4 +1,4 @@
-"""Labelled reports to learn from: shipped cases, composed ones, and real texts that are not shipped."""
+"""Labelled reports to learn from: shipped cases, composed ones, and real texts that are not part of the project."""
 
 from __future__ import annotations
 
@@ -15,11 +15,33 @@ from pydantic import ValidationError
 
 from knowledge.cases import Case, load_cases
 from knowledge.errors import DataError
-from knowledge.issues import issue_of
 from knowledge.judging.axes import Judged, labels_of
-from knowledge.report import Report
+from knowledge.report import Report, issue_of
 from knowledge.taxonomy import load_taxonomy
 from knowledge.triage import CaseLabels
+
+# Which entries of the failure catalogue apply to which cases: ids and labels alone, by two independent passes.
+
+LABELS = Path(__file__).with_name("failure_labels.jsonl")
+
+
+@dataclass(frozen=True, slots=True)
+class FailureLabel:
+    """The entries that apply to a case; empty = none of the catalogue."""
+
+    failures: frozenset[str]
+    passes: tuple[frozenset[str], ...]
+
+
+@cache
+def failure_labels() -> Mapping[str, FailureLabel]:
+    """Labels by case id."""
+    rows = map(json.loads, LABELS.read_text("utf-8").splitlines())
+    return {
+        row["id"]: FailureLabel(frozenset(row["failures"]), tuple(map(frozenset, row["passes"])))
+        for row in rows
+    }
+
 
 SOFT_LABELS = Path(__file__).parent / "soft_labels.jsonl"
 """One line a text: {"id", "symptom": {id: probability}, "cause": {...}, "fix": {...}}."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from knowledge.versions.conflicts import explained_conflicts, find_conflicts
-from knowledge.versions.facts import Requirement, VersionFact, load_facts
+from knowledge.versions.facts import Requirement, VersionFact, explained_conflicts, find_conflicts, load_facts
 
 __all__ = ["Requirement", "VersionFact", "explained_conflicts", "find_conflicts", "load_facts"]

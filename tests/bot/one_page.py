@@ -5,10 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from bot.github.records import IssueRef, RepoRef, TriageRecord
-from bot.page.query import PageQuery
 from bot.page.sign_in import Session
 from bot.page.tables import Reviewed
-from bot.page.view import Frame, triage_page
+from bot.page.view import Frame, PageQuery, triage_page
 from knowledge.taxonomy import load_taxonomy
 from knowledge.triage import Triage
 

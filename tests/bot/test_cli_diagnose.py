@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 import re2
 
-from bot.cli.diagnose import find_python, machines
-from bot.cli.diagnose_output import legend, rows
+from bot.cli.diagnose import find_python, legend, machines, rows
 from knowledge.diagnostics import ProbeResult, parse_result, update
 from knowledge.diagnostics.runtime.main import block, checksum
 from knowledge.errors import InputError

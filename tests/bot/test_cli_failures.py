@@ -9,8 +9,7 @@ from typer.testing import CliRunner, Result
 
 from bot.cli.app import app
 from knowledge.errors import InputError
-from knowledge.findings.check import problems
-from knowledge.findings.compile import AREAS, read_catalogue
+from knowledge.findings.compile import AREAS, problems, read_catalogue
 from knowledge.findings.failure import load_catalogue
 
 ENTRY = next(e for e in load_catalogue().values() if e.fixed_in and e.area == "nccl")

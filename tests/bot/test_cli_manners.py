@@ -267,13 +267,13 @@ def on_a_terminal(code: str) -> str:
 @pytest.mark.parametrize(("seconds", "shown"), [(0.0, False), (3.2, True)])
 def test_what_takes_over_two_seconds_shows_that_it_goes_on(seconds: float, shown: bool) -> None:
     code = (
-        "import time\nfrom bot.cli.waiting import waiting\n"
+        "import time\nfrom bot.cli.common import waiting\n"
         f"with waiting('reading train.log'): time.sleep({seconds})"
     )
     assert ("reading train.log" in on_a_terminal(code)) == shown
 
 
 def test_nothing_of_it_goes_into_a_file() -> None:
-    code = "import time\nfrom bot.cli.waiting import waiting\nwith waiting('reading'): time.sleep(2.5)"
+    code = "import time\nfrom bot.cli.common import waiting\nwith waiting('reading'): time.sleep(2.5)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, cwd=ROOT, check=True)
     assert done.stderr == b""

@@ -79,7 +79,7 @@ def test_a_pod_runs_a_command_of_ours_with_settings_that_exist(pod: dict[str, An
 
 def test_probes_ask_what_the_service_answers() -> None:
     web = PODS["distriage-web"]["spec"]["containers"][0]
-    routes = (FOLDER.parents[1] / "bot" / "serve" / "health.py").read_text("utf-8")
+    routes = (FOLDER.parents[1] / "bot" / "serve" / "web_app.py").read_text("utf-8")
     for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
         assert f'router.get("{web[probe]["httpGet"]["path"]}")' in routes
         assert web[probe]["httpGet"]["port"] == web["ports"][0]["name"]

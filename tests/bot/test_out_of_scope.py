@@ -6,12 +6,11 @@ import pytest
 
 from bot.github.decide import what_to_say
 from bot.github.repo_config import RepoConfig
-from bot.render.comment import render_comment
+from bot.render.comment import View, render_comment
 from bot.render.markdown import markdown_of
-from bot.render.view import View
 from bot.render.wording import OUT_OF_SCOPE, UNCLEAR
+from bot.slack.answer import View as SlackView
 from bot.slack.answer import render
-from bot.slack.headline import View as SlackView
 from knowledge.corrections import correct
 from knowledge.taxonomy import load_taxonomy
 from knowledge.triage import Advice, Scope

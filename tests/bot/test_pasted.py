@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.reports.files import read_input
-from bot.reports.pasted import LONGEST_TITLE, pasted_report
+from bot.reports.files import LONGEST_TITLE, pasted_report, read_input
 from knowledge.engine import Knowledge, triage
 
 

@@ -21,7 +21,7 @@ import yaml
 from psycopg.types.json import Jsonb
 from pydantic import SecretStr
 
-from bot.github.intake import new_delivery
+from bot.github.offline import simulate
 from bot.github.records import (
     CommentNote,
     Correction,
@@ -32,7 +32,7 @@ from bot.github.records import (
     Request,
     TriageRecord,
 )
-from bot.github.simulate import simulate
+from bot.github.routes import new_delivery
 from bot.github.store.postgres import PostgresStore
 from bot.page.sign_in import SignIn
 from bot.runtime.core import NamedCore

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from bot.github.simulate import simulate
+from bot.github.offline import simulate
 from bot.runtime.core import NamedCore
 from knowledge.engine import Knowledge, triage
 from knowledge.report import Report

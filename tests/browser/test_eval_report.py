@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from eval.ceiling import shipped_ceiling
-from eval.predictions import Predictions
+from eval.protocol import Predictions
 from eval.report import report_html
 from eval.summary import summarise
 from tests.browser.chromium import Page

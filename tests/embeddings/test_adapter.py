@@ -7,10 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from embeddings.adapter import Adapter
 from embeddings.encoder import OnnxEncoder
 from embeddings.errors import ModelError
-from embeddings.model_files import ModelFiles
+from embeddings.model_files import Adapter, ModelFiles
 from tests.embeddings.small_model import HIDDEN, write_small_model
 
 LAYER = "encoder.layer.1.attention.self.query"

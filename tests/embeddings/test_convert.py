@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from embeddings.convert import converted, discard
-from embeddings.encoder import OnnxEncoder
+from embeddings.encoder import OnnxEncoder, converted, discard
 from embeddings.errors import ModelError
 from embeddings.model_files import ModelFiles
 from tests.embeddings.small_model import write_small_model

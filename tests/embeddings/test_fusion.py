@@ -1,6 +1,6 @@
 import pytest
 
-from embeddings.fusion import fuse
+from embeddings.lexical import fuse
 
 LEXICAL = [("a", 30.0), ("b", 9.0), ("c", 2.0)]
 SEMANTIC = [("b", 0.8), ("d", 0.7), ("a", 0.4)]

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from embeddings.errors import ModelError
-from embeddings.store import load_index, refresh_index
+from embeddings.index import load_index, refresh_index
 from tests.embeddings.fake_encoder import FakeEncoder
 
 KEYS = ["a", "a", "b"]

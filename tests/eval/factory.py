@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from eval.benchmark import EvalCase
-from eval.predictions import AxisPrediction, CasePrediction, Predictions, Shown
+from eval.protocol import AxisPrediction, CasePrediction, Predictions, Shown
 from knowledge.judging.tuned import TunedHeads
 from knowledge.report import Report
 from knowledge.signatures import SignatureTable

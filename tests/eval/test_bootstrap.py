@@ -1,8 +1,6 @@
 import numpy as np
 
-from eval.bootstrap import Estimate, estimate, group_weights
-from eval.metrics import precision, top1
-from eval.scored import scored
+from eval.metrics import Estimate, estimate, group_weights, precision, scored, top1
 from tests.eval.factory import predicted, run_of
 
 

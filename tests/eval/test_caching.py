@@ -2,7 +2,7 @@ from pathlib import Path
 
 import numpy as np
 
-from eval.caching import CachingEncoder
+from eval.session import CachingEncoder
 from tests.embeddings.fake_encoder import FakeEncoder
 
 

@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 
 from bot.cli.evaluate import register
 from bot.cli.evaluate_output import passes
-from eval.gate import baseline_of
-from eval.predictions import Predictions, read_predictions, write_predictions
+from eval.compare import baseline_of
+from eval.protocol import Predictions, read_predictions, write_predictions
 from knowledge.errors import DataError, UserError
 from tests.eval.factory import predicted, run_of
 

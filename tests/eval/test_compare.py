@@ -1,7 +1,7 @@
 import pytest
 
 from eval.compare import compare, mcnemar
-from eval.predictions import Predictions
+from eval.protocol import Predictions
 from knowledge.errors import UserError
 from tests.eval.factory import predicted, run_of
 

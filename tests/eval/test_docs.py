@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 
 from bot.cli.evaluate import register
 from eval.metrics import METRICS
-from eval.named_systems import NAMES
 from eval.protocol import SCORED
+from eval.session import NAMES
 
 TEXT = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text("utf-8")
 OPTIONS = (

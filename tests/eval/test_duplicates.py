@@ -11,7 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 from bot.cli.evaluate import register
-from eval.duplicates import KEPT, Ranked, rank, rank_plainly, recall, table
+from eval.history import KEPT, Ranked, rank, rank_plainly, recall, table
 from knowledge.errors import InputError, UserError
 from knowledge.history.tracker import Tracker, read_tracker
 from knowledge.history.verifier import load_weights

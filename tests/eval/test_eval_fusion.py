@@ -12,23 +12,20 @@ import pytest
 from bot.cli.evaluate_output import keep_fusion
 from bot.runtime.llm_setup import llm_access, open_second_reader
 from bot.settings import Settings
-from eval.benchmark import Benchmark, EvalCase
-from eval.llm_fusion import store
+from eval.benchmark import Benchmark, EvalCase, split
 from eval.llm_part import llm_part
-from eval.llm_systems import NESTED, UNFITTED, LlmSystem, open_llm_systems
-from eval.named_systems import checked_llm
-from eval.predictions import Predictions
-from eval.run import run
-from eval.splits import split
+from eval.llm_systems import NESTED, UNFITTED, LlmSystem, open_llm_systems, store
+from eval.protocol import Predictions
+from eval.session import checked_llm, run
 from eval.summary import Worth
 from eval.systems import Refitted
 from knowledge.errors import UserError
 from knowledge.judging.axes import labels_of
 from knowledge.taxonomy import load_taxonomy
 from knowledge.training.records import shipped_records
-from llm.config import LlmConfig
 from llm.fit_fusion import LOCAL
-from llm.measured import read_measured
+from llm.fusion import read_measured
+from llm.values import LlmConfig
 from tests.embeddings.fake_encoder import FakeEncoder
 from tests.eval.factory import UNTAUGHT, prepared
 from tests.llm.fake_server import MODEL, Answer, Body, FakeLlm, serve

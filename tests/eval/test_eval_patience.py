@@ -6,13 +6,12 @@ from collections import deque
 
 import pytest
 
-from eval.llm_answers import Answer
-from eval.llm_fusion import Patience
+from eval.llm_systems import Answer, Patience
 from eval.protocol import Verdict
 from knowledge.errors import UserError
-from llm.breaker import FIRST_PAUSE, UNAVAILABLE_LIMIT, Breaker
-from llm.config import LlmConfig
+from llm.calls import FIRST_PAUSE, UNAVAILABLE_LIMIT, Breaker
 from llm.faults import Denied, LlmFault, ServerError
+from llm.values import LlmConfig
 from tests.eval.test_usage import usage
 from tests.llm.still_clock import StillClock
 

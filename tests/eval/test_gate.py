@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from eval.gate import baseline_of, judge_run, read_baseline, regressions, write_baseline
-from eval.predictions import Predictions
+from eval.compare import baseline_of, judge_run, read_baseline, regressions, write_baseline
+from eval.protocol import Predictions
 from knowledge.errors import DataError
 from tests.eval.factory import predicted, run_of
 

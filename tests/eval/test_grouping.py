@@ -1,5 +1,5 @@
-from eval.grouping import groups_of
-from knowledge.issues import issue_of
+from eval.benchmark import groups_of
+from knowledge.report import issue_of
 from tests.eval.factory import prepared, record
 
 TEXT = (

@@ -1,9 +1,8 @@
 import pytest
 
-from eval.benchmark import Benchmark, EvalCase
-from eval.guard import LeakageError, guard, untaught
+from eval.benchmark import Benchmark, EvalCase, LeakageError, guard, untaught
 from knowledge.errors import UserError
-from knowledge.training.leakage import Learned, fingerprints
+from knowledge.training.items import Learned, fingerprints
 from tests.eval.factory import eval_case, prepared, record
 
 TEXT = (

@@ -12,15 +12,17 @@ from bot.cli.app import app
 from eval.injected import (
     FIGURES,
     PLAIN,
+    STYLES,
+    TELL_RANK,
     Injected,
     Truth,
+    behind,
     failures,
     figure,
     read_injected,
     score_injected,
     table,
 )
-from eval.log_prefixes import STYLES, TELL_RANK, behind
 from knowledge.engine import Knowledge, triage
 from knowledge.errors import DataError
 from tests.inject.runner import read_records

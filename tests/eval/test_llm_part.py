@@ -6,10 +6,9 @@ import json
 
 from eval.ceiling import shipped_ceiling
 from eval.llm_part import HEADINGS, LlmPart, llm_markdown, llm_part
-from eval.predictions import Predictions
+from eval.protocol import Asked, Predictions, Usage
 from eval.report import report_html
 from eval.summary import summarise
-from eval.usage import Asked, Usage
 from tests.eval.factory import predicted, run_of
 from tests.eval.test_usage import usage
 

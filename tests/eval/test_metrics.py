@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from eval import metrics
-from eval.scored import scored
+from eval.metrics import scored
 from tests.eval.factory import predicted, run_of
 
 FOUR = run_of(

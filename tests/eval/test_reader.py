@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import eval as eval_package
-from eval.predictions import read_predictions
+from eval.protocol import read_predictions
 from knowledge.judging.axes import axis_ids, labels_of
 from knowledge.taxonomy import load_taxonomy
 from knowledge.training.records import shipped_records

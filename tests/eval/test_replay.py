@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from eval.replay import Replayed, figures, own_threshold, replay
+from eval.history import Replayed, figures, own_threshold, replay
 from knowledge.history.tracker import groups, in_order
 from knowledge.history.verifier import load_weights
 from tests.knowledge.history.tiny import AGAIN, OTHERS, made, post

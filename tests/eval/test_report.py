@@ -1,9 +1,8 @@
 from html.parser import HTMLParser
 
 from eval.ceiling import shipped_ceiling
-from eval.failures import failures
-from eval.predictions import Predictions
-from eval.report import report_html
+from eval.protocol import Predictions
+from eval.report import failures, report_html
 from eval.summary import summarise
 from tests.eval.factory import predicted, run_of
 

@@ -2,8 +2,7 @@ from itertools import pairwise
 
 import pytest
 
-from eval.benchmark import EvalCase
-from eval.splits import Split, held_out, split
+from eval.benchmark import EvalCase, Split, held_out, split
 from knowledge.errors import UserError
 from tests.eval.factory import eval_case, record
 

@@ -6,14 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eval.baselines import BASELINES, baseline
-from eval.benchmark import Benchmark, EvalCase
+from eval.benchmark import Benchmark, EvalCase, split
+from eval.metrics import scored
 from eval.protocol import SCORED, System, TrainingSet, Verdict
-from eval.run import run
-from eval.scored import scored
-from eval.splits import split
+from eval.session import run
 from eval.summary import summarise
-from eval.systems import Refitted
+from eval.systems import BASELINES, Refitted, baseline
 from knowledge.errors import UserError
 from knowledge.taxonomy import Taxonomy, load_taxonomy
 from knowledge.training.items import Prepared

@@ -7,8 +7,7 @@ import re2
 
 from eval.ceiling import shipped_ceiling
 from eval.compare import compare
-from eval.summary import summarise
-from eval.table import COLUMNS, DETAILS, differences, markdown, note_of
+from eval.summary import COLUMNS, DETAILS, differences, markdown, note_of, summarise
 from tests.eval.factory import predicted, run_of
 
 README = Path(__file__).parents[2] / "README.md"

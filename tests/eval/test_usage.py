@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eval.usage import Usage, sum_up
+from eval.protocol import Usage, sum_up
 
 
 def usage(**changes: object) -> Usage:

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from eval.compare import Difference
+from eval.protocol import UsageSummary, sum_up
 from eval.summary import DECIDING, LEAST, LEVEL, worth
-from eval.usage import UsageSummary, sum_up
 from tests.eval.test_usage import usage
 
 

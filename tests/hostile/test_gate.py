@@ -16,8 +16,7 @@ from bot.gate.markdown import MAX_CHARS, pass_markdown
 from bot.github.handler import process
 from bot.github.payload import storable
 from bot.github.ports import Delivery, Ports
-from bot.render.comment import render_comment
-from bot.render.view import View
+from bot.render.comment import View, render_comment
 from knowledge.redaction import redact
 from knowledge.report import Report
 from knowledge.triage import (

@@ -10,8 +10,7 @@ import pytest
 from bot.gate.markdown import pass_markdown
 from bot.gate.rules import check_ids
 from bot.github.payload import within_limit
-from bot.render.comment import render_comment
-from bot.render.view import View
+from bot.render.comment import View, render_comment
 from bot.runtime.core import NamedCore
 from knowledge.report import Report
 from knowledge.taxonomy import load_taxonomy

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge.evidence.framework_found import framework_of
+from knowledge.evidence.facts_table import framework_of
 from knowledge.frameworks import built_on, framework_id, framework_ids, frameworks
 from knowledge.signatures.signature import FRAMEWORKS
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from knowledge.signatures.table import MAX_HITS, MAX_LINE, LineFilter
+from knowledge.signatures.signature import MAX_HITS, MAX_LINE, LineFilter
 
 
 def hits(patterns: list[str], *lines: str) -> list[tuple[int, int, int, int]]:

@@ -13,11 +13,9 @@ from knowledge.cases import load_cases
 from knowledge.errors import DataError
 from knowledge.taxonomy import load_taxonomy
 from knowledge.taxonomy.counts import as_json, count, write_counts
-from knowledge.taxonomy.entries import case_id
-from knowledge.taxonomy.loader import COUNTS_FILE
+from knowledge.taxonomy.model import COUNTS_FILE, case_id
 from knowledge.taxonomy.reliability import PUBLISHED, agreement_of, import_reliability
-from knowledge.taxonomy.spelling import fix_ids, fold
-from knowledge.taxonomy.study1 import import_labels
+from knowledge.taxonomy.study1 import fix_ids, fold, import_labels
 
 STUDY = Path(__file__).parents[3] / "shared" / "study1"
 ISSUE = "https://github.com/o/r/issues/"

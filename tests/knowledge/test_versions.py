@@ -10,8 +10,7 @@ from packaging.version import Version
 
 from knowledge.errors import DataError
 from knowledge.versions import VersionFact, find_conflicts, load_facts
-from knowledge.versions.conflicts import cuda_of_torch, parse_version, surely_in
-from knowledge.versions.facts import read_facts
+from knowledge.versions.facts import cuda_of_torch, parse_version, read_facts, surely_in
 
 
 def ids(versions: dict[str, str]) -> list[str]:

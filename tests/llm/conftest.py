@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from llm.config import LlmConfig
 from llm.openai_client import OpenAiClient
+from llm.values import LlmConfig
 from tests.llm.fake_server import MODEL, FakeLlm, serve
 
 MakeClient = Callable[..., OpenAiClient]

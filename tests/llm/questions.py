@@ -10,8 +10,8 @@ from knowledge.evidence import Reading, read_report
 from knowledge.report import Report
 from knowledge.signatures import SignatureTable
 from knowledge.triage import CaseLabels, Neighbour
-from llm.adjudicator import Question
-from llm.shown_lines import ShownLines
+from llm.duties import Question
+from llm.prompts import ShownLines
 from tests.results import result
 
 BODY = """Training on 2 nodes with 8 GPUs each stands still after the first epoch, PyTorch 2.3.0 and NCCL 2.20.5.

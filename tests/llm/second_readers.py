@@ -9,13 +9,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from llm.budget import Ledger, MemoryLedger
-from llm.calls import Caller
-from llm.config import LlmConfig
+from llm.calls import Caller, NoCache, ReplyCache
 from llm.fusion import FusionWeights
 from llm.openai_client import OpenAiClient
-from llm.real_clock import RealClock
-from llm.reply_cache import NoCache, ReplyCache
 from llm.second_reader import SecondReader
+from llm.values import LlmConfig, RealClock
 from tests.llm.fake_server import Answer, Body
 
 ACCOUNT = "Every rank waits in an all-reduce that one of them never joins; the watchdog ends the run."

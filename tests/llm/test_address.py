@@ -7,10 +7,9 @@ from dataclasses import replace
 import pytest
 
 from knowledge.errors import SettingsError
-from llm.address import address_of
-from llm.config import LlmConfig
+from llm.dialect import address_of
 from llm.openai_client import OpenAiClient
-from llm.values import ChatRequest
+from llm.values import ChatRequest, LlmConfig
 from tests.llm.fake_server import FakeLlm
 
 ASKED = ChatRequest("reader", "s", "u", {"type": "object"}, "key")

@@ -9,9 +9,9 @@ import pytest
 
 from knowledge.taxonomy import load_taxonomy
 from knowledge.triage import AXES
-from llm.adjudicator import Verdict, adjudicator_request, read_verdict
+from llm.duties import Verdict, adjudicator_request, read_verdict
 from llm.faults import UnknownIds, WrongSchema
-from llm.shown_lines import ShownLines
+from llm.prompts import ShownLines
 from tests.llm.questions import a_case, a_question, a_verdict
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from llm.breaker import BAD_REPLY_LIMIT, FIRST_PAUSE, UNAVAILABLE_LIMIT, Breaker
+from llm.calls import BAD_REPLY_LIMIT, FIRST_PAUSE, UNAVAILABLE_LIMIT, Breaker
 from llm.faults import BreakerOpen, Busy, InvalidJson, LlmFault, RateLimited, ServerError
 
 

@@ -12,17 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from bot.db.connect import sync_pool
+from bot.db.connect import sync_pool, upgrade
 from bot.db.llm_ledger import FileLedger, PostgresLedger
-from bot.db.migrate import upgrade
 from bot.github.records import IssueRef, RepoRef, TriageRecord
 from bot.github.store.postgres import PostgresStore
 from knowledge.report import Report
 from knowledge.triage import SecondReading
 from llm.budget import EVERYWHERE, Ledger, MemoryLedger, within_budget
-from llm.config import LlmConfig
 from llm.faults import BudgetSpent, LedgerDown, ServerError
-from llm.values import ChatRequest, Tokens
+from llm.values import ChatRequest, LlmConfig, Tokens
 from tests.bot.fake_core import a_triage
 from tests.bot.service.databases import fresh_database, running_server
 

@@ -14,8 +14,8 @@ from bot.runtime.llm_setup import llm_config, open_second_reader
 from bot.settings import Settings
 from knowledge.engine import Knowledge
 from knowledge.errors import SettingsError
-from llm.config import LlmConfig
-from llm.dry_run import dry_run
+from llm.second_reader import dry_run
+from llm.values import LlmConfig
 from tests.llm.fake_server import MODEL, FakeLlm
 from tests.llm.questions import REPORT, without_token
 from tests.llm.second_readers import second_reader, sensible

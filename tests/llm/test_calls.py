@@ -12,11 +12,9 @@ import pytest
 
 from llm import faults
 from llm.budget import EVERYWHERE, MemoryLedger
-from llm.calls import Caller
-from llm.config import LlmConfig
+from llm.calls import Caller, FileCache, NoCache
 from llm.faults import LlmFault
-from llm.reply_cache import FileCache, NoCache
-from llm.values import ChatReply, ChatRequest, Tokens
+from llm.values import ChatReply, ChatRequest, LlmConfig, Tokens
 from tests.llm.still_clock import ListClient, StillClock
 
 ASKED = ChatRequest("reader", "s", "u", {}, "content")

@@ -10,16 +10,12 @@ import pytest
 from eval.llm_cassette import Cassette, Head, recording, replaying
 from knowledge.engine import Knowledge
 from knowledge.errors import DataError
-from llm.access import LlmAccess
 from llm.budget import MemoryLedger
-from llm.calls import Caller
-from llm.config import LlmConfig
+from llm.calls import Caller, LlmAccess, NoCache
 from llm.faults import NotRecorded
 from llm.openai_client import OpenAiClient
-from llm.real_clock import RealClock
-from llm.reply_cache import NoCache
 from llm.second_reader import SecondReader
-from llm.values import ChatRequest
+from llm.values import ChatRequest, LlmConfig, RealClock
 from tests.llm.fake_server import FakeLlm
 from tests.llm.questions import REPORT
 from tests.llm.second_readers import sensible

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from llm.chunks import same_model
+from llm.openai_client import same_model
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,8 @@ from bot.cli.app import app
 from knowledge.engine import Knowledge
 from knowledge.errors import UserError
 from knowledge.triage import schema_text
-from llm.config import LlmConfig
-from llm.fusion_file import load_weights
-from llm.measured import Measured, write_measured
+from llm.fusion import Measured, load_weights, write_measured
+from llm.values import LlmConfig
 from tests.conftest import CACHE
 from tests.llm.fake_server import Answer, FakeLlm
 from tests.llm.questions import REPORT, a_result, without_token

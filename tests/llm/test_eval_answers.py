@@ -5,19 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from eval.llm_answers import Answer as Told
-from eval.llm_answers import alone, count_fabricated, fused
-from eval.usage import Usage
+from eval.llm_systems import Answer as Told
+from eval.llm_systems import alone, count_fabricated, fused
+from eval.protocol import Usage
 from knowledge.engine import Knowledge, triage
 from knowledge.judging.axes import axis_ids
 from knowledge.triage import Ranked, SecondReading
 from llm.budget import MemoryLedger
-from llm.calls import Caller
-from llm.config import LlmConfig
+from llm.calls import Caller, FileCache, NoCache, ReplyCache
 from llm.openai_client import OpenAiClient
-from llm.real_clock import RealClock
-from llm.reply_cache import FileCache, NoCache, ReplyCache
 from llm.second_reader import SecondReader
+from llm.values import LlmConfig, RealClock
 from tests.llm.fake_server import Answer, FakeLlm
 from tests.llm.questions import REPORT
 from tests.llm.second_readers import duty_of, schema_of, sensible

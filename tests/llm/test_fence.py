@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm.fence import Fence, defuse, new_token
+from llm.prompts import Fence, defuse, new_token
 from tests.bot.hostile_text import texts
 
 TOKEN = "0123456789abcdef"

@@ -11,8 +11,7 @@ from eval.compare import difference
 from knowledge.judging.axes import Judged
 from knowledge.judging.judge import Judgement
 from llm.fit_fusion import LEAST, LOCAL, FitRow, fit, nested
-from llm.fusion import FusionWeights, fuse
-from llm.fusion_file import load_weights
+from llm.fusion import FusionWeights, fuse, load_weights
 
 IDS = tuple("ABCDEFGH")
 CASES, FOLDS = 240, 6

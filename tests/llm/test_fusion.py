@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from knowledge.judging.axes import JUDGED, Judged
 from knowledge.judging.judge import Judgement
-from llm.fusion import FusionWeights, fuse, ranking_scores, trust
-from llm.fusion_file import load_weights
+from llm.fusion import FusionWeights, fuse, load_weights, ranking_scores, trust
 
 IDS = ("A", "B", "C", "D")
 weights = st.lists(st.floats(1e-6, 1.0), min_size=4, max_size=4)

@@ -10,7 +10,7 @@ import pytest
 from knowledge.errors import DataError
 from knowledge.judging.axes import JUDGED
 from knowledge.triage import AXES
-from llm.fusion_file import SHIPPED, as_toml, load_weights
+from llm.fusion import SHIPPED, as_toml, load_weights
 
 
 def test_the_shipped_weights_say_what_they_were_fitted_on() -> None:

@@ -15,7 +15,7 @@ from bot.runtime.metrics import LlmMetrics
 from bot.settings import PREFIX, Settings
 from eval.summary import DECIDING, LEAST, LEVEL
 from llm import openai_client, second_reader
-from llm.address import address_of
+from llm.dialect import address_of
 from llm.faults import BadReply, LlmFault, NotAsked, Unavailable
 
 PAGE = (Path(__file__).parents[2] / "docs" / "llm.md").read_text("utf-8")

@@ -11,10 +11,8 @@ from bot.runtime.llm_setup import llm_config, open_second_reader, standing, why_
 from bot.settings import Settings
 from knowledge.engine import Knowledge
 from knowledge.errors import DataError
-from llm.config import LlmConfig
-from llm.fusion import FusionWeights
-from llm.fusion_file import load_weights
-from llm.measured import Measured, measured_file, read_measured, write_measured
+from llm.fusion import FusionWeights, Measured, load_weights, measured_file, read_measured, write_measured
+from llm.values import LlmConfig
 from tests.llm.fake_server import FakeLlm
 from tests.llm.questions import REPORT
 from tests.llm.second_readers import sensible

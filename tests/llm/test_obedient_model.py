@@ -12,18 +12,16 @@ import pytest
 
 from bot.gate.markdown import pass_markdown, violations
 from bot.gate.rules import check_ids
-from bot.render.comment import render_comment
-from bot.render.view import View
+from bot.render.comment import View, render_comment
+from bot.slack.answer import View as SlackView
 from bot.slack.answer import render
-from bot.slack.headline import View as SlackView
 from embeddings.model_files import ModelFiles
-from eval.llm_answers import count_fabricated
+from eval.llm_systems import count_fabricated
 from knowledge.engine import Knowledge, load_knowledge, triage
 from knowledge.report import Report
 from knowledge.triage import AxisName, Triage
-from llm.config import LlmConfig
 from llm.second_reader import SecondReader
-from llm.values import DUTIES
+from llm.values import DUTIES, LlmConfig
 from tests.bot.live import live
 from tests.bot.slack.limits import broken_message
 from tests.embeddings.fake_encoder import FakeEncoder

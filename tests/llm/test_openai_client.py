@@ -9,10 +9,9 @@ from dataclasses import replace
 import pytest
 
 from llm import faults
-from llm.config import LlmConfig
 from llm.dialect import Dialect
 from llm.openai_client import OpenAiClient
-from llm.values import ChatRequest, Tokens
+from llm.values import ChatRequest, LlmConfig, Tokens
 from tests.llm.fake_server import Answer, FakeLlm
 
 ASKED = ChatRequest("reader", "system words", "user words " * 20, {"type": "object"}, "key")

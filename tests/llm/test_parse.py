@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm.faults import InvalidJson
-from llm.parse import find_object
+from llm.replies import find_object
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.gate.markdown import violations
-from llm.plain_reason import MAX_CHARS, line_numbers, plain_reason
+from llm.duties import MAX_CHARS, line_numbers, plain_reason
 from tests.bot.hostile_text import FRAGMENTS, texts
 
 

@@ -6,9 +6,9 @@ import jsonschema
 import pytest
 
 from knowledge.report import Report
+from llm.duties import ACCOUNT_WORDS, QUESTION_TOKENS, Account, as_report, read_account, reader_request
 from llm.faults import WrongSchema
-from llm.reader import ACCOUNT_WORDS, QUESTION_TOKENS, Account, as_report, read_account, reader_request
-from llm.shown_lines import choose_lines
+from llm.prompts import choose_lines
 from tests.llm.questions import REPORT, a_reading, an_account
 
 

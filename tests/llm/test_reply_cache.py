@@ -7,9 +7,8 @@ import stat
 from dataclasses import replace
 from pathlib import Path
 
-from llm.config import LlmConfig
-from llm.reply_cache import FileCache, cache_key
-from llm.values import ChatRequest
+from llm.calls import FileCache, cache_key
+from llm.values import ChatRequest, LlmConfig
 
 ASKED = ChatRequest("reader", "s", "u", {}, "content")
 CONFIG = LlmConfig("http://x", "m")

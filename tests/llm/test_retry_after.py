@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from llm.retry_after import retry_after
+from llm.openai_client import retry_after
 
 NOW = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
 

@@ -16,11 +16,9 @@ from knowledge.judging.axes import JUDGED
 from knowledge.report import Report
 from knowledge.triage import AXES, Triage
 from llm.budget import MemoryLedger
-from llm.config import LlmConfig
-from llm.fusion import FusionWeights, fuse
-from llm.fusion_file import load_weights
-from llm.reply_cache import FileCache
-from llm.values import Tokens
+from llm.calls import FileCache
+from llm.fusion import FusionWeights, fuse, load_weights
+from llm.values import LlmConfig, Tokens
 from tests.llm.fake_server import Answer, Body, FakeLlm
 from tests.llm.questions import REPORT, a_result, without_token
 from tests.llm.second_readers import duty_of, second_reader, sensible

@@ -18,9 +18,8 @@ from bot.settings import Settings, load_settings
 from knowledge.engine import Knowledge
 from knowledge.report import Report
 from knowledge.triage import SecondReading, Triage
-from llm.config import LlmConfig
-from llm.fusion_file import load_weights
-from llm.measured import Measured, write_measured
+from llm.fusion import Measured, load_weights, write_measured
+from llm.values import LlmConfig
 from tests.bot.fake_core import FakeCore, a_triage
 from tests.conftest import CACHE
 from tests.llm.fake_server import Answer, FakeLlm

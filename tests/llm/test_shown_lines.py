@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from knowledge.report import Report
 from knowledge.taxonomy import load_taxonomy
-from llm.adjudicator import QUESTION_TOKENS as ADJUDICATOR_TOKENS
-from llm.adjudicator import Question, adjudicator_request, with_lines
-from llm.shown_lines import ShownLines, choose_lines, shortened
+from llm.duties import QUESTION_TOKENS as ADJUDICATOR_TOKENS
+from llm.duties import Question, adjudicator_request, with_lines
+from llm.prompts import ShownLines, choose_lines, shortened
 from llm.values import estimate
 from tests.llm.questions import a_question, a_reading
 

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from llm.allowed import unsafe
 from llm.api_names import FILE
-from llm.draft import Draft, Material, Role, Sentence, Snippet
+from llm.draft import Draft, Material, Role, Sentence, Snippet, unsafe
 from llm.snippets import code_fault, command_fault
 from llm.verify import WORDS, Known, held, sentence_fault, without
 from llm.writer import as_answer

@@ -12,10 +12,9 @@ import pytest
 from knowledge.engine import Knowledge, conclude, examine, triage
 from knowledge.report import Report
 from knowledge.triage import Triage
-from llm.config import LlmConfig
-from llm.dry_run import dry_run
-from llm.reply_cache import FileCache
-from llm.values import DUTIES
+from llm.calls import FileCache
+from llm.second_reader import dry_run
+from llm.values import DUTIES, LlmConfig
 from llm.writer import QUESTION_TOKENS, writer_question, writer_request
 from tests.llm.fake_server import Answer, Body, FakeLlm
 from tests.llm.questions import REPORT

@@ -11,23 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from eval.llm_answers import alone, fused
+from eval.llm_systems import alone, fused
 from knowledge.engine import Knowledge, triage
 from knowledge.taxonomy import load_taxonomy
 from knowledge.triage import AXES
 from llm import faults
-from llm.adjudicator import adjudicator_request, read_verdict
 from llm.budget import MemoryLedger
-from llm.calls import Caller
-from llm.config import LlmConfig
+from llm.calls import Caller, NoCache
 from llm.dialect import Dialect
+from llm.duties import adjudicator_request, read_verdict, reader_request
 from llm.openai_client import OpenAiClient
-from llm.parse import find_object
-from llm.reader import reader_request
-from llm.real_clock import RealClock
-from llm.replies import ReaderReply, check
-from llm.reply_cache import NoCache
+from llm.replies import ReaderReply, check, find_object
 from llm.second_reader import SecondReader
+from llm.values import LlmConfig, RealClock
 from tests.llm.questions import REPORT, a_question, a_reading
 from tests.llm.second_readers import second_reader
 

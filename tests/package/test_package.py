@@ -14,7 +14,7 @@ import pytest
 from tests.package.conftest import ROOT, Built, Installed, tracked
 
 ROOMS = {"bot", "eval", "llm", "knowledge", "embeddings"}
-NEEDS_TORCH = {"embeddings.reference", "knowledge.training.low_rank", "knowledge.training.tune"}
+NEEDS_TORCH = {"embeddings.reference", "knowledge.training.tune"}
 
 
 def test_the_wheel_holds_every_file_of_the_rooms_and_nothing_else(built: Built) -> None:

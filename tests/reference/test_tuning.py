@@ -13,8 +13,7 @@ from rich.progress import Progress
 from embeddings.encoder import OnnxEncoder
 from embeddings.model_files import shipped_model_dir
 from embeddings.tokens import WordPieces
-from knowledge.training.low_rank import FROZEN, TunedEncoder
-from knowledge.training.tune import BATCH, Example, _batches, _fit, _pairs
+from knowledge.training.tune import BATCH, FROZEN, Example, TunedEncoder, _batches, _fit, _pairs
 
 HANG = "All ranks stand still in all_reduce after the first epoch and no error is printed."
 BUILD = "pip cannot build the extension: nvcc is not found and cmake stops with an error."

@@ -16,10 +16,9 @@ import httpx2
 from bot.github.app import App
 from bot.github.ports import Ports
 from bot.github.store.postgres import PostgresStore
-from bot.jobs.worker import WorkerOptions
+from bot.jobs.queue import WorkerOptions
 from bot.ports import Core
-from bot.runtime.clock import SystemClock
-from bot.runtime.core import NamedCore
+from bot.runtime.core import NamedCore, SystemClock
 from bot.runtime.logs import configure_logs
 from bot.runtime.resources import Service, Work
 from bot.runtime.triage_pool import TriagePool

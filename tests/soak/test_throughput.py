@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psycopg
 
-from bot.github.intake import new_delivery
+from bot.github.routes import new_delivery
 from bot.runtime.resources import open_service
 from bot.settings import Settings
 from tests.bot.fake_github import APP_ID, BOT, FakeGitHub

@@ -9,9 +9,8 @@ import subprocess
 import sys
 import time
 
-from knowledge.diagnostics.runtime.gpus import gpus_of
+from knowledge.diagnostics.runtime.gpus import gpus_of, torch_of
 from knowledge.diagnostics.runtime.job import Answer, Facts, Job, NotApplicable, quiet_settings, stop
-from knowledge.diagnostics.runtime.torch_facts import torch_of
 
 OFF = (
     "NCCL_P2P_DISABLE",

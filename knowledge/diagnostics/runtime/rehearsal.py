@@ -7,9 +7,9 @@ import re
 import socket
 import time
 
-from knowledge.diagnostics.runtime.hosts import is_own_address
 from knowledge.diagnostics.runtime.job import Answer, Facts, Job, NotApplicable
-from knowledge.diagnostics.runtime.port import held_by_job, master
+from knowledge.diagnostics.runtime.launch import is_own_address
+from knowledge.diagnostics.runtime.paths import held_by_job, master
 
 LARGE = 48 * 1024
 

@@ -9,8 +9,8 @@ from datetime import timedelta
 import pytest
 
 from bot.github import client
-from bot.github.errors import GitHubError, Gone, Outage, TooLarge, TryAgain
 from bot.github.ports import GitHub
+from bot.github.records import GitHubError, Gone, Outage, TooLarge, TryAgain
 from tests.bot.fake_github import Fault, once
 from tests.bot.world import REPO, World
 

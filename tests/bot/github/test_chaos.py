@@ -5,9 +5,8 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from bot.github.errors import TryAgain
 from bot.github.posting import read_marker
-from bot.github.records import CommentNote, IssueRef
+from bot.github.records import CommentNote, IssueRef, TryAgain
 from knowledge.report import Report
 from tests.bot.fake_github import FakeIssue, random_faults
 from tests.bot.memory_store import MemoryStore

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.github.commands import Command, Malformed, may, parse_command
+from bot.github.thread import Command, Malformed, may, parse_command
 from knowledge.diagnostics import parse_result
 from knowledge.report import Report
 from knowledge.triage import Triage

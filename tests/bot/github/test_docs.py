@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 from typing import get_args
 
-from bot.github.commands import Word
 from bot.github.repo_config import RepoConfig
+from bot.github.thread import Word
 
 DOCS = Path(__file__).parents[3] / "docs"
 TEXT = (DOCS / "github.md").read_text("utf-8")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from bot.runtime.checked import Checked
+from bot.ports import Checked
 from bot.serve.doctor import NEEDED, github_findings
 from bot.settings import Settings
 from tests.bot.fake_github import APP_ID

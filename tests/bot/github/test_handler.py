@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from bot.github.errors import TryAgain
 from bot.github.posting import read_marker
-from bot.render.view import Draft
+from bot.github.records import TryAgain
+from bot.render.comment import Draft
 from knowledge.report import Report
 from tests.bot.fake_core import a_triage, axis, thin
 from tests.bot.fake_github import Fault, once, user

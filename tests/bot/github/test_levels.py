@@ -8,8 +8,7 @@ import pytest
 
 from bot.github.decide import what_to_say
 from bot.github.repo_config import RepoConfig
-from bot.render.comment import render_comment
-from bot.render.view import Level, View
+from bot.render.comment import Level, View, render_comment
 from knowledge.report import Report
 from knowledge.triage import Triage, VersionConflict
 from tests.bot.fake_core import FakeCore, a_finding, a_triage, axis, thin

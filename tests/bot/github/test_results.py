@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from bot.github.case import MOST, MOST_CHARS, pasted_results
 from bot.github.records import PastedResult
-from bot.github.results import MOST, MOST_CHARS, pasted_results
 from knowledge.report import Report
 from knowledge.triage import Triage
 from tests.bot.fake_core import a_triage

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.github.errors import TryAgain
+from bot.github.records import TryAgain
 from tests.bot.fake_core import a_triage
 from tests.bot.fake_github import BOT, FakeIssue, Fault, once
 from tests.bot.world import BODY, World

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from bot.cli.github import describe, read_payload
+from bot.github.offline import simulate
 from bot.github.repo_config import ConfigError
-from bot.github.simulate import simulate
 from knowledge.errors import InputError
 from tests.bot.fake_core import FakeCore, a_triage
 from tests.bot.fake_github import FakeGitHub

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from bot.github import sweep
+from bot.github import handler
 from bot.github.events import lock, parse
-from bot.github.handler import process
+from bot.github.handler import disliked_comments, lost_deliveries, process, untriaged_issues
 from bot.github.payload import storable
-from bot.github.sweep import disliked_comments, lost_deliveries, untriaged_issues
 from tests.bot.fake_github import user
 from tests.bot.world import REPO, World
 
@@ -94,7 +93,7 @@ def test_many_new_issues_are_read_page_by_page(world: World) -> None:
 def test_of_many_repositories_each_sweep_looks_at_a_part(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweep, "LOOKS", 4)
+    monkeypatch.setattr(handler, "LOOKS", 4)
     world.clock.time = datetime.now(UTC)
     for n in range(10):
         world.fake.open_issue(f"acme/r{n}", "Training hangs", "Watchdog caught a timeout on rank 3.")

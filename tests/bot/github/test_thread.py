@@ -6,12 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from bot.github.gists import text_of
-from bot.github.handler import MOST_UPDATES
-from bot.github.intake import new_delivery
+from bot.github.handler import MOST_UPDATES, says_what_it_was
 from bot.github.payload import storable
 from bot.github.ports import Comment
-from bot.github.resolution import says_what_it_was
+from bot.github.routes import new_delivery
 from bot.github.thread import (
     ADDED,
     ADDED_LOG,
@@ -20,6 +18,7 @@ from bot.github.thread import (
     Said,
     adds_something,
     said_below,
+    text_of,
     whole_text,
 )
 from knowledge.engine import Knowledge, triage

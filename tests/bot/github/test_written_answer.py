@@ -12,10 +12,9 @@ from bot.db.deliveries import StoredDelivery
 from bot.github.decide import what_to_say
 from bot.github.records import CommentNote, DraftDecision
 from bot.github.repo_config import LlmMode, RepoConfig
-from bot.jobs.retry import TryLater
+from bot.jobs.runner import TryLater
 from bot.render.answer import VISIBLE_CHARS, answer_parts
-from bot.render.comment import render_comment
-from bot.render.view import View
+from bot.render.comment import View, render_comment
 from bot.serve.compose import LATE_RUNS, github_handler
 from knowledge.report import Report
 from knowledge.triage import AnswerSentence, AnswerSnippet, SecondReading, Triage, WrittenAnswer

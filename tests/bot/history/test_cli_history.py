@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from bot.cli.history_run import fill_from_github
+from bot.cli.operate import fill_from_github
 from bot.db.connect import sync_pool
 from bot.history.records import Progress
 from bot.history.store import PostgresHistory

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from bot.github.app import App
-from bot.github.errors import Gone, Outage
-from bot.github.graphql import GraphQl, graphql_url
+from bot.github.calls import GraphQl, graphql_url
 from bot.github.past_issues import ONE_QUERY, PAGE_QUERY, RELEASES_QUERY, GitHubPast, past_issue
-from bot.github.records import RepoRef
+from bot.github.records import Gone, Outage, RepoRef
 from bot.history.records import Outcome, Progress
 from tests.bot.fake_github import APP_ID, FakeGitHub, Fault, once, serve
 from tests.bot.history.fake_past import (

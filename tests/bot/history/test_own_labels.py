@@ -14,8 +14,8 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from bot.db.connect import SyncPool, sync_pool
+from bot.github.handler import disliked_comments
 from bot.github.repo_config import RepoConfig
-from bot.github.sweep import disliked_comments
 from bot.github.votes import correction_votes
 from bot.history.backfill import Export, fill
 from bot.history.label_store import LabelTables, Role, Vote

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from bot.gate.markdown import MAX_CHARS, pass_markdown
 from bot.github.posting import with_marker
-from bot.render.comment import render_comment, render_config_error, render_dismissed
-from bot.render.view import Level, View
+from bot.render.comment import Level, View, render_comment, render_config_error, render_dismissed
 from bot.render.wording import how_sure
 from knowledge.corrections import correct
 from knowledge.findings.failure import load_catalogue

@@ -5,9 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 
 from bot.gate.markdown import pass_markdown
-from bot.render.comment import render_comment
+from bot.render.comment import View, render_comment
 from bot.render.markdown import markdown_of
-from bot.render.view import View
 from knowledge.taxonomy import load_taxonomy
 from knowledge.triage import EarlierReport, Triage
 from tests.bot.fake_core import FakeCore, a_triage

@@ -12,8 +12,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from bot.db.connect import upgrade
 from bot.db.embedded import start_embedded
-from bot.db.migrate import upgrade
 
 TEMPLATE = "migrated"
 

@@ -6,8 +6,8 @@ import sys
 import time
 
 from bot.db.deliveries import StoredDelivery
+from bot.jobs.queue import WorkerOptions
 from bot.jobs.runner import Ended
-from bot.jobs.worker import WorkerOptions
 from bot.runtime.logs import configure_logs
 from bot.runtime.resources import Service, Work
 from bot.serve.processes import run_worker_process, serve

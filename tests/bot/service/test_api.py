@@ -21,8 +21,7 @@ from fastapi import FastAPI
 from prometheus_client import generate_latest
 from pydantic import SecretStr, ValidationError
 
-from bot.api.rate_limit import RateLimit
-from bot.api.routes import PREFIX, WAITING, Api, api_app, token_of
+from bot.api.routes import PREFIX, WAITING, Api, RateLimit, api_app, token_of
 from bot.http.body import BODY_LIMIT, Connection
 from bot.ports import CoreFailed
 from bot.runtime.metrics import Metrics

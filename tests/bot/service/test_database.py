@@ -19,22 +19,20 @@ import pytest
 from procrastinate.schema import SchemaManager
 from pydantic import SecretStr
 
-import bot.db.migrate
-from bot.db.connect import clean_text, database_url, sync_pool
+import bot.db.connect
+from bot.db.connect import clean_text, database_url, pending, sync_pool, upgrade
 from bot.db.deliveries import Deliveries
 from bot.db.embedded import start_embedded
-from bot.db.migrate import pending, upgrade
 from bot.github.records import IssueRef, RepoRef
 from bot.github.store.postgres import PostgresStore
-from bot.jobs.queue import NewDelivery, lost_jobs
-from bot.jobs.worker import rescue
+from bot.jobs.queue import NewDelivery, lost_jobs, rescue
 from bot.settings import Settings
 from knowledge.errors import SettingsError
 from tests.bot.fake_core import a_triage
 from tests.bot.service.conftest import OpenService
 from tests.bot.service.databases import fresh_database
 
-MIGRATIONS = Path(bot.db.migrate.__file__).parent / "migrations"
+MIGRATIONS = Path(bot.db.connect.__file__).parent / "migrations"
 
 
 @pytest.fixture

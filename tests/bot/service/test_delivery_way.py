@@ -10,10 +10,9 @@ import httpx2
 import pytest
 
 from bot.db.deliveries import Deliveries, StoredDelivery
-from bot.github.intake import new_delivery
-from bot.jobs.retry import MAX_ATTEMPTS, TryLater
-from bot.jobs.runner import Ended
-from bot.jobs.worker import WorkerOptions
+from bot.github.routes import new_delivery
+from bot.jobs.queue import WorkerOptions
+from bot.jobs.runner import MAX_ATTEMPTS, Ended, TryLater
 from bot.ports import CoreDown
 from bot.runtime.resources import Service, Work, working
 from bot.serve.web_app import make_app

@@ -15,7 +15,7 @@ from fastapi import FastAPI
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.github.hook import HookOptions, github_router, signed
+from bot.github.routes import HookOptions, github_router, signed
 from bot.http.body import BODY_LIMIT
 from bot.jobs.queue import Accepted, NewDelivery
 from bot.runtime.metrics import Metrics

@@ -22,11 +22,11 @@ import typer
 from pydantic import SecretStr
 from typer.testing import CliRunner
 
-from bot.cli.service import register
+from bot.cli.service import register_service
 from bot.db.deliveries import Deliveries
 from bot.github.store.postgres import PostgresStore
 from bot.jobs.queue import NewDelivery
-from bot.jobs.retry import where
+from bot.jobs.runner import where
 from bot.runtime.generated_secret import generated_secret
 from bot.runtime.logs import configure_logs
 from bot.runtime.metrics import GAUGES, LlmMetrics, Metrics
@@ -45,7 +45,7 @@ PEM = FakeGitHub().private_key
 
 def service_cli() -> typer.Typer:
     app = typer.Typer()
-    register(app)
+    register_service(app)
     return app
 
 

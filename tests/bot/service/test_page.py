@@ -30,8 +30,7 @@ from bot.github.records import (
     TriageRecord,
 )
 from bot.github.repo_config import RepoConfig
-from bot.github.store.given_labels import GivenTables
-from bot.github.store.postgres import PostgresStore
+from bot.github.store.postgres import GivenTables, PostgresStore
 from bot.history.label_store import LabelTables
 from bot.history.store import PostgresHistory
 from bot.page.sign_in import SignIn
@@ -40,8 +39,7 @@ from bot.serve.compose import surfaces
 from bot.serve.web_app import make_app
 from bot.slack.records import SlackCorrection, SlackTriage
 from bot.slack.store import SlackStore
-from knowledge.cases.case import Case
-from knowledge.cases.file import read_cases
+from knowledge.cases.corpus import Case, read_cases
 from knowledge.report import Report
 from knowledge.triage import AnswerSentence, EarlierReport, SuggestedLabel, WrittenAnswer
 from tests.bot.fake_core import a_triage
@@ -603,7 +601,8 @@ def test_a_maintainer_says_which_labels_and_earlier_issues_are_right(opened: Ope
             PostgresStore(service.threads).save_triage(record(issue(1), triage=triage))
             key = PostgresHistory(service.threads).begin("octo/train", "words", 700, 7).key
             tables = LabelTables(service.threads)
-            page = await client.get(link(service))
+            await client.get(link(service))
+            page = await client.get("/triages/1")
             assert "right on 19 of 20 earlier issues" in page.text and NASTY not in page.text
             same, own = votes_on(page.text)
             assert (same["kind"], same["subject"]) == ("same", "octo/train#3")

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from pydantic import SecretStr
 
-from bot.github.script_route import ScriptLinks
+from bot.github.routes import ScriptLinks
 from bot.github.store.postgres import PostgresStore
 from bot.settings import Settings
 from tests.bot.fake_core import a_triage

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from bot.jobs.worker import end
+from bot.jobs.queue import end
 
 
 def test_a_task_that_swallowed_a_cancel_is_told_again() -> None:

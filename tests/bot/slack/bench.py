@@ -18,7 +18,7 @@ from pydantic import SecretStr
 from slack_sdk.signature import SignatureVerifier
 
 from bot.db.deliveries import Deliveries, StoredDelivery
-from bot.jobs.worker import WorkerOptions
+from bot.jobs.queue import WorkerOptions
 from bot.runtime.core import NamedCore
 from bot.runtime.resources import Service, Work, working
 from bot.serve.compose import slack_ports, slack_routers

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import httpx2
 
-from bot.jobs.worker import WorkerOptions
+from bot.jobs.queue import WorkerOptions
 from bot.runtime.logs import configure_logs
 from bot.runtime.resources import Service, Work
 from bot.serve.compose import with_slack

@@ -12,8 +12,7 @@ from slack_sdk.models.blocks import ActionsBlock, ButtonElement, SectionBlock
 
 from bot.gate.rules import GateError
 from bot.gate.slack import PassedMessage, pass_message
-from bot.slack.answer import render
-from bot.slack.headline import View, mrkdwn
+from bot.slack.answer import View, mrkdwn, render
 from knowledge.triage import (
     Advice,
     CaseLabels,

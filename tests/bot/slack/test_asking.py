@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from starlette.responses import PlainTextResponse
 
-from bot.jobs.retry import MAX_ATTEMPTS
+from bot.jobs.runner import MAX_ATTEMPTS
 from bot.ports import CoreFailed
 from bot.slack import words
 from bot.slack.answer import MORE
-from bot.slack.files import EACH_END
-from bot.slack.incoming_text import message_text, typed
+from bot.slack.asking import EACH_END
+from bot.slack.inbound import message_text, typed
 from knowledge.report import Report
 from knowledge.triage import Triage
 from tests.bot.fake_core import FakeCore, a_triage, axis

@@ -18,16 +18,13 @@ from bot.runtime.core import NamedCore
 from bot.runtime.resources import Work
 from bot.serve.compose import surfaces, with_slack
 from bot.settings import Settings
-from bot.slack.answer import render
-from bot.slack.decisions import Open, Queue
+from bot.slack.answer import View, render
 from bot.slack.doctor import WITHOUT
-from bot.slack.headline import View
 from bot.slack.inbound import event, reply_of
 from bot.slack.install import SCOPES
-from bot.slack.interactions import SHORTCUT
-from bot.slack.ledger import REPLY_USES
-from bot.slack.modals import paste_view, wrong_view
-from bot.slack.store import KEEP_DAYS
+from bot.slack.interactions import SHORTCUT, paste_view, wrong_view
+from bot.slack.records import Open, Queue
+from bot.slack.store import KEEP_DAYS, REPLY_USES
 from bot.slack.tokens import Vault
 from bot.slack.words import HELP
 from knowledge.diagnostics.result import FENCE

@@ -10,8 +10,8 @@ from pydantic import SecretStr
 from typer.testing import CliRunner
 
 from bot.cli.app import app
-from bot.db.migrate import upgrade
-from bot.runtime.checked import Checked
+from bot.db.connect import upgrade
+from bot.ports import Checked
 from bot.settings import Settings
 from bot.slack.doctor import WITHOUT, slack_findings
 from bot.slack.install import SCOPES

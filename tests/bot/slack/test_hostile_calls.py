@@ -21,12 +21,10 @@ from bot.runtime.core import NamedCore
 from bot.runtime.metrics import Metrics
 from bot.slack.answer import MORE, SCRIPT, SHARE, WRONG
 from bot.slack.api import SlackApi
-from bot.slack.interactions import SHORTCUT
-from bot.slack.ledger import Ledger
-from bot.slack.modals import PASTE, WRONG_LABELS
+from bot.slack.interactions import PASTE, SHORTCUT, WRONG_LABELS
 from bot.slack.ports import SlackPorts
 from bot.slack.router import SlackWeb, slack_router
-from bot.slack.store import SlackStore
+from bot.slack.store import Ledger, SlackStore
 from bot.slack.tokens import OneToken, Vault
 from knowledge.taxonomy import load_taxonomy
 from tests.bot.fake_core import FakeCore

@@ -5,15 +5,13 @@ from __future__ import annotations
 import pytest
 
 from bot.gate.rules import check_ids
-from bot.reports.pasted import pasted_report
+from bot.reports.files import pasted_report
 from bot.runtime.core import NamedCore
-from bot.slack.answer import render
+from bot.slack.answer import View, render
 from bot.slack.api import Downloaded
-from bot.slack.decisions import Queue
-from bot.slack.files import EACH_END, MARGIN, redacted
-from bot.slack.headline import View
+from bot.slack.asking import EACH_END, MARGIN, redacted
 from bot.slack.inbound import command
-from bot.slack.records import Task
+from bot.slack.records import Queue, Task
 from bot.slack.tokens import Vault
 from knowledge.engine import Knowledge, triage
 from knowledge.taxonomy import load_taxonomy

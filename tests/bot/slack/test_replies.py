@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.slack import replies
+from bot.slack import asking
 from knowledge.report import Report
 from knowledge.triage import Triage
 from tests.bot.fake_core import FakeCore, a_triage
@@ -119,7 +119,7 @@ def test_a_log_as_a_file_is_read_and_a_secret_is_redacted(opened: OpenService, f
 def test_after_many_updates_an_answer_stays_as_it_is_but_what_is_deleted_goes(
     opened: OpenService, fake: FakeSlack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replies, "MOST_UPDATES", 1)
+    monkeypatch.setattr(asking, "MOST_UPDATES", 1)
 
     async def go() -> None:
         async with bench(opened, fake, core()) as b, b.worker():

@@ -9,8 +9,7 @@ from typing import Any
 from bot.db.deliveries import Deliveries
 from bot.slack import words
 from bot.slack.answer import MORE, SHARE
-from bot.slack.inbound import event
-from bot.slack.incoming_text import storable, typed
+from bot.slack.inbound import event, storable, typed
 from knowledge.diagnostics import has_result, parse_result
 from knowledge.diagnostics.result import MOST_BLOCKS
 from knowledge.diagnostics.runtime.main import block, checksum

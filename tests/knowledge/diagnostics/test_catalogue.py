@@ -8,9 +8,8 @@ import pytest
 import re2
 
 from knowledge.diagnostics import by_id, catalogue
-from knowledge.diagnostics.assemble import source
-from knowledge.diagnostics.catalogue import read_probe
-from knowledge.diagnostics.probe import COLLECTORS
+from knowledge.diagnostics.compose import source
+from knowledge.diagnostics.probe import COLLECTORS, read_probe
 from knowledge.errors import DataError
 
 MEASURED = [probe for probe in catalogue() if probe.scope != "between"]
@@ -64,9 +63,9 @@ def test_probes_stop_themselves_before_the_script_does() -> None:
 
 
 def test_probe_functions_take_the_job_and_nothing_else() -> None:
-    from knowledge.diagnostics.runtime import memory
+    from knowledge.diagnostics.runtime import limits
 
-    assert list(inspect.signature(memory.probe_shm_size).parameters) == ["job"]
+    assert list(inspect.signature(limits.probe_shm_size).parameters) == ["job"]
 
 
 @pytest.mark.parametrize(

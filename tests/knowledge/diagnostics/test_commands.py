@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from knowledge.diagnostics.commands import MAX_COMMANDS, MIN_PROBABILITY, Command, load_commands, quick_checks
+from knowledge.diagnostics.choose import MAX_COMMANDS, MIN_PROBABILITY, Command, load_commands, quick_checks
 from knowledge.taxonomy import load_taxonomy
 
 LAUNCH = "LAUNCH_COMMAND"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge.diagnostics.runtime import collectives, gpus, torch_facts
+from knowledge.diagnostics.runtime import collectives, gpus
 from knowledge.diagnostics.runtime.job import Job, NotApplicable
 from tests.knowledge.diagnostics.worlds import job, smi
 
@@ -110,12 +110,12 @@ def test_visible_gpus_against_ranks(tmp_path: Path, env: dict[str, str], outcome
     ],
 )
 def test_torch_against_the_gpus(tmp_path: Path, torch: dict[str, object], outcome: str) -> None:
-    assert torch_facts.probe_torch_build(machine(tmp_path, *TWO, torch=torch))[0] == outcome
+    assert gpus.probe_torch_build(machine(tmp_path, *TWO, torch=torch))[0] == outcome
 
 
 def test_torch_that_is_not_installed_does_not_apply(tmp_path: Path) -> None:
     with pytest.raises(NotApplicable):
-        torch_facts.probe_torch_build(machine(tmp_path, *TWO, torch={"outcome": "missing"}))
+        gpus.probe_torch_build(machine(tmp_path, *TWO, torch={"outcome": "missing"}))
 
 
 @pytest.mark.parametrize(

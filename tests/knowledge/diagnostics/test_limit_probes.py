@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge.diagnostics.runtime import limits, memory
+from knowledge.diagnostics.runtime import limits
 from knowledge.diagnostics.runtime.job import NotApplicable
 from tests.knowledge.diagnostics.worlds import job
 
@@ -20,15 +20,15 @@ V1 = {
 
 def test_a_version_2_limit_above_the_process_counts(tmp_path: Path) -> None:
     files = {**V2, "/sys/fs/cgroup/pod/memory.max": str(1 << 30), "/sys/fs/cgroup/pod/c1/memory.max": "max"}
-    outcome, facts = memory.probe_cgroup_memory(job(tmp_path, files=files))
+    outcome, facts = limits.probe_cgroup_memory(job(tmp_path, files=files))
     assert (outcome, facts["limit_mib"]) == ("no_room", 1024)
 
 
 def test_a_limit_is_shared_by_the_ranks_of_the_machine(tmp_path: Path) -> None:
     files = {**V2, "/sys/fs/cgroup/pod/c1/memory.max": str(6 << 30)}
-    assert memory.probe_cgroup_memory(job(tmp_path, files=files))[0] == "ok"
+    assert limits.probe_cgroup_memory(job(tmp_path, files=files))[0] == "ok"
     four = job(tmp_path, {"LOCAL_WORLD_SIZE": "4"}, files)
-    assert memory.probe_cgroup_memory(four)[0] == "no_room"
+    assert limits.probe_cgroup_memory(four)[0] == "no_room"
 
 
 def test_a_version_2_kill_is_found(tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_a_version_2_kill_is_found(tmp_path: Path) -> None:
         base + "events": "low 0\noom 2\noom_kill 2\n",
         base + "current": "1",
     }
-    assert memory.probe_cgroup_memory(job(tmp_path, files=files)) == (
+    assert limits.probe_cgroup_memory(job(tmp_path, files=files)) == (
         "killed",
         {"limit_mib": 8192, "share": 0.128, "kills": 2, "used_mib": 0},
     )
@@ -53,24 +53,24 @@ def test_a_version_1_limit_that_was_reached_is_found(tmp_path: Path) -> None:
         base + "failcnt": "7",
         base + "oom_control": "oom_kill 0\n",
     }
-    assert memory.probe_cgroup_memory(job(tmp_path, files=files))[0] == "reached"
+    assert limits.probe_cgroup_memory(job(tmp_path, files=files))[0] == "reached"
 
 
 def test_the_huge_number_of_version_1_is_no_limit(tmp_path: Path) -> None:
     files = {**V1, "/sys/fs/cgroup/memory/docker/abc/memory.limit_in_bytes": "9223372036854771712"}
-    assert memory.probe_cgroup_memory(job(tmp_path, files=files))[0] == "unlimited"
+    assert limits.probe_cgroup_memory(job(tmp_path, files=files))[0] == "unlimited"
 
 
 def test_a_quota_below_one_processor_starves(tmp_path: Path) -> None:
     files = {**V2, "/sys/fs/cgroup/pod/c1/cpu.max": "50000 100000"}
-    outcome, facts = memory.probe_cgroup_cpu(job(tmp_path, files=files))
+    outcome, facts = limits.probe_cgroup_cpu(job(tmp_path, files=files))
     assert (outcome, facts["allowed"]) == ("starved", 0.5)
 
 
 def test_nearly_used_up_processes_are_found(tmp_path: Path) -> None:
     base = "/sys/fs/cgroup/pod/c1/pids."
     files = {**V2, base + "max": "100", base + "current": "95", "/sys/fs/cgroup/pod/c1/cpu.max": "max 100000"}
-    assert memory.probe_cgroup_cpu(job(tmp_path, files=files))[0] == "few_processes"
+    assert limits.probe_cgroup_cpu(job(tmp_path, files=files))[0] == "few_processes"
 
 
 @pytest.mark.parametrize(
@@ -82,18 +82,18 @@ def test_memory_of_the_machine(tmp_path: Path, available: int, kills: int, outco
         "/proc/meminfo": MEMINFO.format(available=available),
         "/proc/vmstat": f"nr_free 1\noom_kill {kills}\n",
     }
-    assert memory.probe_host_memory(job(tmp_path, files=files))[0] == outcome
+    assert limits.probe_host_memory(job(tmp_path, files=files))[0] == outcome
 
 
 def test_a_missing_shm_is_found(tmp_path: Path) -> None:
-    assert memory.probe_shm_size(job(tmp_path))[0] == "missing"
+    assert limits.probe_shm_size(job(tmp_path))[0] == "missing"
 
 
 def test_on_macos_the_linux_probes_do_not_apply(tmp_path: Path) -> None:
     mac = job(tmp_path)
     mac.platform = "darwin"
     with pytest.raises(NotApplicable):
-        memory.probe_shm_size(mac)
+        limits.probe_shm_size(mac)
 
 
 @pytest.mark.parametrize(
@@ -116,4 +116,4 @@ def test_a_folder_that_a_setting_names_must_exist(tmp_path: Path) -> None:
 
 def test_more_threads_than_processors(tmp_path: Path) -> None:
     env = {"OMP_NUM_THREADS": "64", "LOCAL_WORLD_SIZE": "8"}
-    assert memory.probe_threads(job(tmp_path, env))[0] == "too_many"
+    assert limits.probe_threads(job(tmp_path, env))[0] == "too_many"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge.diagnostics.runtime import data, habits, packages, processes, sources
+from knowledge.diagnostics.runtime import data, packages, processes, sources
 from knowledge.diagnostics.runtime.job import Answer, Job, NotApplicable
 from tests.knowledge.diagnostics.worlds import job
 
@@ -25,7 +25,7 @@ def judged(folder: Path, monkeypatch: pytest.MonkeyPatch, code: str, probe: str)
     (work / "train.py").write_text(code, encoding="utf-8")
     monkeypatch.chdir(work)
     made = job(folder)
-    made.shared["sources"] = habits.collect_sources(made)[1]
+    made.shared["sources"] = sources.collect_sources(made)[1]
     answer: Answer = getattr(sources, f"probe_{probe}")(made)
     return answer[0]
 

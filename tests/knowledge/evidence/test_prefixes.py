@@ -6,8 +6,8 @@ import time
 
 import pytest
 
+from knowledge.evidence.lines import read_stamp, seconds_between
 from knowledge.evidence.prefixes import split_prefix
-from knowledge.evidence.stamps import read_stamp, seconds_between
 
 BARE = "KeyError: 'lm_head.weight'"
 

@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 
 from knowledge.evidence import read_report
-from knowledge.evidence.decisive import Decisive
-from knowledge.evidence.summary import summarise
+from knowledge.evidence.reading import summarise
+from knowledge.evidence.units import Decisive
 from knowledge.report import Report
 from knowledge.signatures import SignatureTable
 

@@ -9,7 +9,7 @@ import pytest
 
 from knowledge.evidence import Reading, read_report
 from knowledge.evidence.layout import lay_out
-from knowledge.evidence.summary import summarise
+from knowledge.evidence.reading import summarise
 from knowledge.evidence.tools import MOST_FACTS, read_tools
 from knowledge.report import Report
 from knowledge.signatures import SignatureTable

@@ -8,7 +8,7 @@ import pytest
 
 from knowledge.evidence import Reading, read_report
 from knowledge.evidence.layout import lay_out
-from knowledge.evidence.summary import summarise
+from knowledge.evidence.reading import summarise
 from knowledge.evidence.versions_found import Sure, find_versions
 from knowledge.report import Report
 from knowledge.signatures import SignatureTable

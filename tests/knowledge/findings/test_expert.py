@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from knowledge.evidence import read_report
-from knowledge.findings.expert import knows_better
+from knowledge.findings.unasked import knows_better
 from knowledge.report import Report
 from knowledge.signatures import SignatureTable
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from knowledge.concluding import around, findings_of
 from knowledge.evidence import read_report
 from knowledge.findings.failure import Failure
-from knowledge.findings.finding import around, findings_of
 from knowledge.findings.matcher import Match
 from knowledge.report import Report
 from knowledge.signatures import SignatureTable

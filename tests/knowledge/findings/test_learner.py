@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from knowledge.findings.learner import (
+from knowledge.findings.matcher import probability
+from knowledge.findings.pairs import NAMES, Pairs
+from knowledge.training.findings import (
     LEAST,
     TARGET_PRECISION,
     Array,
@@ -15,8 +17,6 @@ from knowledge.findings.learner import (
     fit_threshold,
     held_out,
 )
-from knowledge.findings.matcher import probability
-from knowledge.findings.pairs import NAMES, Pairs
 
 LOG, DIFFERS = NAMES.index("line_in_log"), NAMES.index("framework_differs")
 

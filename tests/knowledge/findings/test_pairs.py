@@ -191,8 +191,7 @@ def test_an_entry_with_a_line_is_a_candidate_however_unlike_it_is() -> None:
     others = [entry(f"e{n}") for n in range(CANDIDATES + 5)]
     ids = [e.id for e in others]
     from embeddings.lexical import LexicalIndex
-    from knowledge.findings.pairs import Catalogue
-    from knowledge.findings.profiles import Profiles
+    from knowledge.findings.pairs import Catalogue, Profiles
 
     told = entry("told", patterns=("frobnicate failed",))
     rows = np.arange(len(ids) + 1, dtype=np.int32)

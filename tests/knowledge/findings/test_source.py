@@ -8,14 +8,13 @@ from pathlib import Path
 import pytest
 import re2
 
-from knowledge.diagnostics.assemble import read_source, source
+from knowledge.diagnostics.compose import read_source, source
 from knowledge.errors import DataError
-from knowledge.findings.check import problems
-from knowledge.findings.compile import compiled, other_files, read_catalogue
+from knowledge.findings.compile import compiled, other_files, problems, read_catalogue
 from knowledge.findings.failure import COMPILED, load_catalogue
 from knowledge.findings.source import read_entry, read_examples
 from knowledge.signatures import load_signatures
-from knowledge.signatures.load import DATA, read_signatures
+from knowledge.signatures.signature import DATA, read_signatures
 
 HEAD = """+++
 id = "port-taken"

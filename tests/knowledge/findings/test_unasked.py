@@ -5,12 +5,19 @@ from __future__ import annotations
 import pytest
 
 from knowledge.evidence import Reading, read_report
-from knowledge.findings.defect import is_the_librarys, own_folders, raised_inside
 from knowledge.findings.failure import Failure
 from knowledge.findings.fitting import fit
 from knowledge.findings.matcher import Match
-from knowledge.findings.tried import tried_already
-from knowledge.findings.unasked import denied, objection, rests_on_consequences, solved
+from knowledge.findings.unasked import (
+    denied,
+    is_the_librarys,
+    objection,
+    own_folders,
+    raised_inside,
+    rests_on_consequences,
+    solved,
+    tried_already,
+)
 from knowledge.report import Report
 from tests.knowledge.findings.tiny import TABLE, entry
 

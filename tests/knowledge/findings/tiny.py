@@ -11,8 +11,7 @@ import numpy as np
 from embeddings.lexical import LexicalIndex
 from knowledge.evidence import Reading, read_report
 from knowledge.findings.failure import Failure
-from knowledge.findings.pairs import NAMES, Catalogue, Pairs
-from knowledge.findings.profiles import Profiles
+from knowledge.findings.pairs import NAMES, Catalogue, Pairs, Profiles
 from knowledge.report import Report
 from knowledge.signatures import SignatureTable
 

@@ -8,7 +8,7 @@ from functools import cache
 
 from knowledge.history.heads import Example
 from knowledge.history.record import Post, Record
-from knowledge.history.traits import traits_of
+from knowledge.history.words import traits_of
 from tests.knowledge.history.tiny import made, post
 
 KINDS = {

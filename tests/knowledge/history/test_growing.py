@@ -7,8 +7,7 @@ from datetime import timedelta
 
 import numpy as np
 
-from knowledge.history.growing import GrowingIndex
-from knowledge.history.index import Index
+from knowledge.history.index import GrowingIndex, Index
 from tests.knowledge.history.tiny import AGAIN, OTHERS, WordEncoder, made, post
 
 

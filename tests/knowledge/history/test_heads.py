@@ -9,7 +9,7 @@ import pytest
 
 from knowledge.history.heads import LEAST_EXAMPLES, NEVER, Head, learn, lowest_cut, suggest
 from knowledge.history.record import Record
-from knowledge.history.traits import small_words, traits_of
+from knowledge.history.words import small_words, traits_of
 from tests.knowledge.history.labelled import example, examples
 from tests.knowledge.history.tiny import made, post
 

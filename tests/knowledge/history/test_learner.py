@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from knowledge.history.compare import NAMES
 from knowledge.history.learner import (
     LEAST,
     NEVER,
@@ -21,6 +20,7 @@ from knowledge.history.learner import (
     held_out,
     shown_figures,
 )
+from knowledge.history.verifier import NAMES
 from knowledge.training.history import example_tracker, judged_pairs, linked_trackers
 
 TITLE = NAMES.index("title")

@@ -10,10 +10,18 @@ import numpy as np
 import pytest
 
 from knowledge.errors import ModelError
-from knowledge.history.compare import NAMES, compare, shared
 from knowledge.history.index import Index, Postings
 from knowledge.history.record import Post, Record
-from knowledge.history.verifier import Weights, closest, load_weights, nearest, save_weights
+from knowledge.history.verifier import (
+    NAMES,
+    Weights,
+    closest,
+    compare,
+    load_weights,
+    nearest,
+    save_weights,
+    shared,
+)
 from tests.knowledge.history.tiny import AGAIN, OTHERS, TIMEOUT, WordEncoder, made, post
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from knowledge.history.stacks import MOST_FRAMES, Stack, innermost
+from knowledge.history.words import MOST_FRAMES, Stack, innermost
 
 JAVA = """java.lang.RuntimeException: Failed to start
 \tat org.apache.hadoop.http.HttpServer2.start(HttpServer2.java:1255)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from knowledge.history.markup import to_markdown
+from knowledge.history.record import to_markdown
 from knowledge.history.words import MOST_WORDS, counted, words
 
 

@@ -6,8 +6,7 @@ import pytest
 
 from knowledge.engine import Knowledge, triage
 from knowledge.evidence import read_report
-from knowledge.judging.bare_log import SpokenFor, spoken_for
-from knowledge.judging.settle import LIKELY, ruling_of
+from knowledge.judging.settle import LIKELY, SpokenFor, ruling_of, spoken_for
 from knowledge.report import Report
 from knowledge.signatures import SignatureTable
 

@@ -9,12 +9,10 @@ import pytest
 
 from knowledge.errors import ModelError
 from knowledge.judging.axes import axis_ids
-from knowledge.judging.blocks import Weighting, gram_of
-from knowledge.judging.exemplars import COMPARED, Exemplars, likeness
+from knowledge.judging.blocks import COMPARED, Exemplars, Weighting, gram_of, likeness
 from knowledge.judging.features import Features, hashed, lines_block, text_block, title_block
-from knowledge.judging.judge import Judge
+from knowledge.judging.judge import Judge, load_judge, save_judge
 from knowledge.judging.learner import LINEAR, TrainingItem, learn
-from knowledge.judging.store import load_judge, save_judge
 from knowledge.report import Report
 from knowledge.taxonomy import Taxonomy, load_taxonomy
 from tests.eval.factory import UNTAUGHT

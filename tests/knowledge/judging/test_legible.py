@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from knowledge.evidence import Reading, read_report
-from knowledge.judging.legible import (
+from knowledge.judging.scope import (
     has_log,
     is_foreign,
     says_too_little,

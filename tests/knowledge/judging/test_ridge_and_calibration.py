@@ -14,7 +14,7 @@ from knowledge.judging.calibrate import (
     lower_bound,
     softmax,
 )
-from knowledge.judging.ridge import fit_ridge, invert
+from knowledge.judging.learner import fit_ridge, invert
 
 RNG = np.random.default_rng(5)
 

@@ -22,7 +22,7 @@ from knowledge.judging.scope import (
 )
 from knowledge.report import Report
 from knowledge.signatures import SignatureTable
-from knowledge.training.scope import ScopeItem, border, learn_scope, other_field_records
+from knowledge.training.train import ScopeItem, border, learn_scope, other_field_records
 from tests.embeddings.fake_encoder import FakeEncoder
 
 TABLE = SignatureTable()

@@ -14,7 +14,7 @@ from knowledge.judging.judge import Judgement
 from knowledge.judging.settle import CERTAIN, Ruling, ruling_of, settle
 from knowledge.report import Report
 from knowledge.signatures import SignatureTable
-from knowledge.signatures.load import read_signatures
+from knowledge.signatures.signature import read_signatures
 from knowledge.taxonomy import load_taxonomy
 
 TABLE = SignatureTable()

@@ -14,7 +14,7 @@ from knowledge.judging.axes import axis_ids
 from knowledge.judging.tuned import LEAST, TunedHeads, load_heads, save_heads
 from knowledge.signatures import SignatureTable
 from knowledge.taxonomy import load_taxonomy
-from knowledge.training.leakage import Learned
+from knowledge.training.items import Learned
 from knowledge.training.records import labelled_records, shipped_records
 
 TAXONOMY = load_taxonomy()
