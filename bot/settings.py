@@ -150,7 +150,7 @@ class Settings(BaseModel):
 
     slack_wave_channels: str | None = Field(
         default=None,
-        description="ids of Slack channels that waves are posted to, comma-separated: `C012` for all repositories, "
+        description="ids of the Slack channels for messages about waves, comma-separated: `C012` for all repositories, "
         "`owner=C012` or `owner/repo=C012` for some (the closest counts), `T034/C012` where several workspaces "
         "installed the app; unset = the page alone",
     )

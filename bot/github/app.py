@@ -88,10 +88,11 @@ class App(GitHubApp):
         since: datetime | None = None,
         most: int = 0,
         tries: int = TRIES,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> GitHubPast:
         """The repository's issues for a back-fill; see `GitHubPast`."""
         graphql = GraphQl(self._caller_of(installation_id), self._api_url)
-        return GitHubPast(graphql, repo, since, most, tries=tries)
+        return GitHubPast(graphql, repo, since, most, tries=tries, sleep=sleep)
 
     def installations(self) -> list[InstallationNote]:
         """GET all installations."""

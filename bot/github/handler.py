@@ -207,6 +207,9 @@ def _installation(event: InstallationChanged, ports: Ports) -> Outcome:
     if event.added or event.removed:
         ports.store.save_repos(event.installation_id, list(event.added), list(event.removed))
     forget_repositories(ports, event)
+    if ports.backfill is not None:
+        for repo in event.added:
+            ports.backfill(event.installation_id, repo)
     return Outcome("noted", "installation")
 
 

@@ -11,10 +11,12 @@ import structlog
 from bot.github.events import InstallationChanged, IssueLeft
 from bot.github.past_issues import is_person
 from bot.github.ports import Issue, Outcome, PastIssues, Ports
-from bot.github.records import GitHubError, IssueRef, LabelFact
+from bot.github.records import GitHubError, IssueRef, LabelFact, RepoRef
 from bot.history import records
+from bot.history.records import RepoHistory
 from bot.history.search import TITLE_CHARS, Looked, Releases, still_open
 from bot.history.waves import Noted, root_signatures
+from bot.history.wider import Visible
 from bot.ports import CoreFailed
 from knowledge.history.record import Post
 from knowledge.report import Report
@@ -29,7 +31,9 @@ def looked_for(ports: Ports, ref: IssueRef, report: Report, issue: Issue, triage
     if ports.histories is None:
         return None
     post = Post(str(ref.number), report.title, report.body, issue.created_at, "open")
-    return ports.histories.look(ref.repo.full_name, ref.repo.id, post, triage, _releases(ports, ref))
+    return ports.histories.look(
+        ref.repo.full_name, ref.repo.id, post, triage, _releases(ports, ref), _visible(ports, ref)
+    )
 
 
 def suggested(ports: Ports, looked: Looked | None, report: Report) -> list[SuggestedLabel]:
@@ -140,6 +144,31 @@ def forget_repositories(ports: Ports, event: InstallationChanged) -> None:
 
 def _past(ports: Ports, ref: IssueRef) -> PastIssues | None:
     return ports.app.past(ref.installation_id, ref.repo) if ports.app is not None else None
+
+
+def _visible(ports: Ports, ref: IssueRef) -> Visible | None:
+    """Whether another repository may be named below this issue: public ones, and those that are as visible as its own.
+
+    GitHub is asked each time: what was public when its history was read need not be so now.
+    """
+    app = ports.app
+    if app is None:
+        return None
+    here: list[str] = []
+
+    def visible(sibling: RepoHistory) -> bool:
+        there = RepoRef(sibling.repo_id or 0, sibling.full_name)
+        try:
+            found = app.past(ref.installation_id, there).visibility()
+            if found == "PUBLIC":
+                return True
+            here[:] = here or [app.past(ref.installation_id, ref.repo).visibility()]
+        except GitHubError as error:
+            log.warning("visibility not read", repository=ref.repo.full_name, status=error.status)
+            return False
+        return found != "" and found == here[0]
+
+    return visible
 
 
 def _releases(ports: Ports, ref: IssueRef) -> Releases | None:

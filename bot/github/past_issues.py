@@ -198,6 +198,10 @@ RELEASES_QUERY = """query($owner: String!, $name: String!, $after: String) {
   }
 }"""
 
+VISIBILITY_QUERY = """query($owner: String!, $name: String!) {
+  repository(owner: $owner, name: $name) { databaseId visibility }
+}"""
+
 RESERVE = 200
 """Points of the GraphQL budget left to the service itself; a back-fill waits for the next hour then."""
 SMALLEST = 5
@@ -235,6 +239,11 @@ class GitHubPast:
         """One issue. Raises the errors of bot/github/records.py, `Gone` when it is not there."""
         data = self._graphql.query(ONE_QUERY, {**self._names(), "number": number})
         return past_issue(data["repository"]["issue"], self._repo.full_name)
+
+    def visibility(self) -> str:
+        """See `PastIssues`. Raises the errors of bot/github/records.py."""
+        found = self._graphql.query(VISIBILITY_QUERY, self._names())["repository"]
+        return str(found["visibility"]) if found["databaseId"] == self._repo.id else ""
 
     def start(self, progress: Progress) -> Progress:
         """Go on where a run of the same scope was cut off; after one that got through read what changed since."""

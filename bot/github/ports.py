@@ -208,6 +208,9 @@ class PastIssues(Protocol):
     def one(self, number: int) -> PastIssue:
         """An issue as it is now, with how it ended."""
 
+    def visibility(self) -> str:
+        """PUBLIC, INTERNAL or PRIVATE, as of now; "" where another repository has the name."""
+
     def first_holding(self, commits: Sequence[tuple[str, datetime]]) -> dict[str, str]:
         """The tag of the first release that holds each commit, for those that one holds."""
 
@@ -361,5 +364,7 @@ class Ports:
     """Repositories' own histories; None = the same failure is not looked for."""
     own_labels: OwnLabels | None = None
     """Heads of repositories' own labels; None = none are suggested."""
+    backfill: Callable[[int, RepoRef], None] | None = None
+    """Has the history read of a repository that an installation now covers; None = it is not."""
     reports: WaveTables | None = None
     """What the tracker's state and waves are counted from; None = they are not."""

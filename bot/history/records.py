@@ -111,6 +111,7 @@ class RepoHistory:
     """P(same failure) from which on a match is shown, where one was fitted to its own marks."""
     heads: int = 0
     """How often heads of its labels were learned."""
+    installation_id: int | None = None
 
 
 class Forgotten(DistriageError):
@@ -154,6 +155,9 @@ class HistoryStore(Protocol):
 
     def save_threshold(self, key: int, threshold: float | None) -> None:
         """Keep the repository's own threshold; None: the shipped one counts."""
+
+    def siblings(self, repo: RepoHistory, most: int) -> list[RepoHistory]:
+        """Other repositories of its owner in the same installation that have a history; at most so many."""
 
     def drop(self, key: int, id: str) -> None:
         """Forget one issue."""

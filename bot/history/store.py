@@ -89,17 +89,37 @@ class PostgresHistory(Table):
             " AND (repo_id IS NULL OR %(repo)s::bigint IS NULL)) ORDER BY repo_id NULLS LAST, key DESC LIMIT 1",
             {"repo": repo_id, "name": clean_text(full_name)},
         )
-        if row is None:
-            return None
-        return RepoHistory(
-            row["key"],
-            row["full_name"],
-            row["repo_id"],
-            row["encoder"],
-            Progress(**row["progress"]),
-            row["threshold"],
-            row["heads"],
+        return _repo(row) if row else None
+
+    def by_key(self, key: int) -> RepoHistory | None:
+        """The history with this key."""
+        row = self._row("SELECT * FROM history_repos WHERE key = %s", (key,))
+        return _repo(row) if row else None
+
+    def siblings(self, repo: RepoHistory, most: int) -> list[RepoHistory]:
+        """Other repositories of its owner that the App covers and that have a history, the largest first."""
+        rows = self._rows(
+            "SELECT * FROM history_repos AS r WHERE key <> %(key)s AND repo_id IS NOT NULL"
+            " AND lower(split_part(full_name, '/', 1)) = lower(split_part(%(name)s, '/', 1))"
+            " AND installation_id = (SELECT installation_id FROM history_repos WHERE key = %(key)s)"
+            " AND EXISTS (SELECT 1 FROM history_issues WHERE repo = r.key)"
+            " ORDER BY version DESC, key LIMIT %(most)s",
+            {"key": repo.key, "name": repo.full_name, "most": most},
         )
+        return [_repo(row) for row in rows]
+
+    def save_replay(self, key: int, at: datetime, result: Row) -> None:
+        """Keep what a replay came to, in place of an earlier one."""
+        self._run(
+            "INSERT INTO history_replays (repo, at, result) SELECT key, %s, %s FROM history_repos WHERE key = %s"
+            " ON CONFLICT (repo) DO UPDATE SET at = excluded.at, result = excluded.result",
+            (at, clean_json(result), key),
+        )
+
+    def kept_replay(self, key: int) -> tuple[datetime, Row] | None:
+        """The last replay, and when it was computed."""
+        row = self._row("SELECT at, result FROM history_replays WHERE repo = %s", (key,))
+        return (row["at"], row["result"]) if row else None
 
     def save_page(self, key: int, page: Sequence[KeptIssue], progress: Progress | None = None) -> None:
         """See the protocol. The repository's row is locked first, so that versions commit in their order."""
@@ -198,6 +218,19 @@ class PostgresHistory(Table):
             "DELETE FROM history_repos WHERE repo_id = ANY(%s) OR lower(full_name) = ANY(%s) OR installation_id = %s",
             (list(repo_ids), [clean_text(name).lower() for name in names], installation_id),
         )
+
+
+def _repo(row: Row) -> RepoHistory:
+    return RepoHistory(
+        row["key"],
+        row["full_name"],
+        row["repo_id"],
+        row["encoder"],
+        Progress(**row["progress"]),
+        row["threshold"],
+        row["heads"],
+        row["installation_id"],
+    )
 
 
 def _values(key: int, issue: KeptIssue) -> Row:

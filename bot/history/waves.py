@@ -273,7 +273,7 @@ def _agreed(values: Sequence[str]) -> tuple[str, int] | None:
 
 def headline(wave: Wave, reports: Sequence[Noted]) -> str:
     """ "9 reports in 3 days"."""
-    days = max(1, math.ceil((wave.last - wave.since) / timedelta(days=1)))
+    days = max(1, round((wave.last - wave.since) / timedelta(days=1)))
     return f"{len(reports)} reports in {days} day{'s' * (days > 1)}"
 
 

@@ -14,7 +14,7 @@ import structlog
 from procrastinate import App, JobContext, PsycopgConnector
 from procrastinate.exceptions import ConnectorException
 
-from bot.db.connect import AsyncPool, clean_json, clean_text
+from bot.db.connect import AsyncPool, SyncPool, clean_json, clean_text
 from bot.db.deliveries import subject_of
 from bot.jobs.runner import QueueRetry, Runner
 
@@ -44,6 +44,8 @@ class NewDelivery:
     delay: float = 0.0
     """Seconds to wait before the work, so that a burst arrives whole. Commands do not wait behind it: a job that is
     put off is outside of the queue's lock, and the runner's lock keeps two of an issue apart."""
+    background: bool = False
+    """Whether everything else that waits runs first."""
 
     @property
     def subject(self) -> str:
@@ -102,7 +104,7 @@ WITH stored AS (
     WHERE deliveries.state = 'dead'
   RETURNING id, lock
 )
-SELECT procrastinate_defer_jobs_v1(ARRAY[ROW(%(queue)s, %(task)s, 0,
+SELECT procrastinate_defer_jobs_v1(ARRAY[ROW(%(queue)s, %(task)s, %(priority)s,
   CASE WHEN %(delay)s > 0 THEN 'waiting:' || id ELSE lock END, NULL, jsonb_build_object('delivery_id', id),
   CASE WHEN %(delay)s > 0 THEN now() + make_interval(secs => %(delay)s) END)::procrastinate_job_to_defer_v1])
 FROM stored
@@ -112,7 +114,21 @@ FROM stored
 
 async def accept(pool: AsyncPool, queue: App, new: NewDelivery) -> Accepted:
     """Store the delivery and queue its job in one transaction; a known one gets no second job."""
-    values = {
+    async with pool.connection() as connection:
+        cursor = await connection.execute(_ACCEPT, _values(new))
+        if await cursor.fetchone() is not None:
+            return "queued"
+        return await _known(connection, new.id)
+
+
+def accept_now(pool: SyncPool, new: NewDelivery) -> None:
+    """The same from a worker's thread."""
+    with pool.connection() as connection:
+        connection.execute(_ACCEPT, _values(new))
+
+
+def _values(new: NewDelivery) -> dict[str, Any]:
+    return {
         "id": clean_text(new.id),
         "source": new.source,
         "event": clean_text(new.event),
@@ -123,12 +139,8 @@ async def accept(pool: AsyncPool, queue: App, new: NewDelivery) -> Accepted:
         "queue": QUEUE,
         "task": DELIVERY_TASK,
         "delay": float(new.delay),
+        "priority": -1 if new.background else 0,
     }
-    async with pool.connection() as connection:
-        cursor = await connection.execute(_ACCEPT, values)
-        if await cursor.fetchone() is not None:
-            return "queued"
-        return await _known(connection, new.id)
 
 
 async def queue_job(queue: App, connection: Any, delivery_id: str, lock: str, delay: float = 0.0) -> None:

@@ -34,13 +34,15 @@ _ERROR_TEXT = 300
 class TryLater(DistriageError):
     """The work cannot be done now, for no fault of its own; run it again in `after` seconds.
 
-    `growing`: somebody else is down, so each next wait is longer, `after` at least.
+    `growing`: somebody else is down, so each next wait is longer, `after` at least. `keeps_place`: later jobs of the
+    same lock do not run first.
     """
 
-    def __init__(self, why: str, after: float, growing: bool = False) -> None:
+    def __init__(self, why: str, after: float, growing: bool = False, keeps_place: bool = False) -> None:
         super().__init__(why)
         self.after = after
         self.growing = growing
+        self.keeps_place = keeps_place
 
 
 class Again(DistriageError):
@@ -175,7 +177,7 @@ class Runner:
         waits = delivery.waits + 1
         after = max(later.after, self._wait(waits)) if later.growing else later.after
         log.info("delivery waits", after=round(after, 1), attempts=delivery.attempts, waits=waits)
-        raise Again(after) from None
+        raise Again(after, steps_aside=not later.keeps_place) from None
 
     def _give_up(self, delivery: StoredDelivery, error: str) -> None:
         self._deliveries.note_error(delivery.id, error, dead=True)

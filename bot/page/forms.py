@@ -66,27 +66,28 @@ def correction_of(
     )
 
 
+async def posted_form(visitors: Visitors, request: Request) -> tuple[Session, dict[str, str]] | Response:
+    """Who sent which form of the page; a refusal otherwise."""
+    # Whoever is not signed in does not get a byte of a body read.
+    session = await visitors.session(request)
+    if session is None:
+        return page(unsigned("This form is not from this page, or your sign-in has expired."), 403)
+    try:
+        form = form_of(await read_body(request, FORM_LIMIT), request.headers.get("content-type", ""))
+    except TooLarge:
+        return page(unsigned("This form is too large."), 413)
+    except Malformed:
+        return page(unsigned("This form is not from this page."), 400)
+    if not visitors.links.form_fits(session, form.get("form_token", "")):
+        return page(unsigned("This form is not from this page, or your sign-in has expired."), 403)
+    return session, form
+
+
 def forms_router(service: Service, visitors: Visitors, taxonomy: Taxonomy) -> APIRouter:
     """The routes that change something; each wants the token of the session's own pages."""
     router = APIRouter()
     review, store = ReviewTables(service.threads), PostgresStore(service.threads)
     tables, histories = LabelTables(service.threads), PostgresHistory(service.threads)
-
-    async def posted_form(request: Request) -> tuple[Session, dict[str, str]] | Response:
-        """Who sent which form of the page; a refusal otherwise."""
-        # Whoever is not signed in does not get a byte of a body read.
-        session = await visitors.session(request)
-        if session is None:
-            return page(unsigned("This form is not from this page, or your sign-in has expired."), 403)
-        try:
-            form = form_of(await read_body(request, FORM_LIMIT), request.headers.get("content-type", ""))
-        except TooLarge:
-            return page(unsigned("This form is too large."), 413)
-        except Malformed:
-            return page(unsigned("This form is not from this page."), 400)
-        if not visitors.links.form_fits(session, form.get("form_token", "")):
-            return page(unsigned("This form is not from this page, or your sign-in has expired."), 403)
-        return session, form
 
     def triage_shown(session: Session, number: int) -> TriageRecord | None:
         """The triage, where there is one and this session may see it."""
@@ -169,7 +170,7 @@ def forms_router(service: Service, visitors: Visitors, taxonomy: Taxonomy) -> AP
 
     @router.post("/corrections")
     async def correct(request: Request) -> Response:
-        read = await posted_form(request)
+        read = await posted_form(visitors, request)
         if isinstance(read, Response):
             return read
         session, form = read
@@ -179,7 +180,7 @@ def forms_router(service: Service, visitors: Visitors, taxonomy: Taxonomy) -> AP
 
     @router.post("/votes")
     async def judge(request: Request) -> Response:
-        read = await posted_form(request)
+        read = await posted_form(visitors, request)
         if isinstance(read, Response):
             return read
         session, form = read
@@ -189,7 +190,7 @@ def forms_router(service: Service, visitors: Visitors, taxonomy: Taxonomy) -> AP
 
     @router.post("/drafts")
     async def decide(request: Request) -> Response:
-        read = await posted_form(request)
+        read = await posted_form(visitors, request)
         if isinstance(read, Response):
             return read
         session, form = read
@@ -206,7 +207,7 @@ def forms_router(service: Service, visitors: Visitors, taxonomy: Taxonomy) -> AP
 
     @router.post("/sign-out")
     async def leave(request: Request) -> Response:
-        read = await posted_form(request)
+        read = await posted_form(visitors, request)
         if isinstance(read, Response):
             return read
         answer = page(unsigned("You are signed out."))

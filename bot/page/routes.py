@@ -32,6 +32,7 @@ from bot.page.view import (
     weeks_page,
 )
 from bot.runtime.resources import Service
+from bot.settings import Settings
 from knowledge.taxonomy import Taxonomy
 
 log = structlog.get_logger(__name__)
@@ -62,6 +63,22 @@ class IssueTexts:
         return (shown_issue(*found, record.triage), "") if found else (None, _NOT_KEPT)
 
 
+async def asked(visitors: Visitors, request: Request, sign_in: str) -> tuple[Session, PageQuery] | Response:
+    """Who asks for which view; a refusal otherwise. `sign_in`: where one signs in with GitHub, "" = nowhere."""
+    session = await visitors.session(request)
+    if session is None:
+        return page(unsigned("Sign in with a link from `bot admin link`.", sign_in=sign_in), 401)
+    query = query_of(request.url.query)
+    if query is None:
+        return page(unsigned("Unknown filter in the address."), 422)
+    return session, query
+
+
+def frame_for(session: Session, visitors: Visitors, settings: Settings, taxonomy: Taxonomy) -> Frame:
+    """What all pages of the session need."""
+    return Frame(session, visitors.links.form_token(session), settings.github_web_url, taxonomy)
+
+
 def page_router(
     service: Service, visitors: Visitors, taxonomy: Taxonomy, app: GitHubApp | None = None
 ) -> APIRouter:
@@ -73,18 +90,7 @@ def page_router(
     start = START if settings.github_client_id else ""
 
     def frame_of(session: Session) -> Frame:
-        token = visitors.links.form_token(session)
-        return Frame(session, token, settings.github_web_url, taxonomy)
-
-    async def asked(request: Request) -> tuple[Session, PageQuery] | Response:
-        """Who asks for which view; a refusal otherwise."""
-        session = await visitors.session(request)
-        if session is None:
-            return page(unsigned("Sign in with a link from `bot admin link`.", sign_in=start), 401)
-        query = query_of(request.url.query)
-        if query is None:
-            return page(unsigned("Unknown filter in the address."), 422)
-        return session, query
+        return frame_for(session, visitors, settings, taxonomy)
 
     @router.get("/sign-in")
     async def enter(token: str = "") -> Response:
@@ -104,7 +110,7 @@ def page_router(
 
     @router.get("/")
     async def listed(request: Request) -> Response:
-        read = await asked(request)
+        read = await asked(visitors, request, start)
         if isinstance(read, Response):
             return read
         session, query = read
@@ -115,12 +121,12 @@ def page_router(
 
     @router.get("/triages/{number}")
     async def one(request: Request, number: str) -> Response:
-        read = await asked(request)
+        read = await asked(visitors, request, start)
         if isinstance(read, Response):
             return read
         session, query = read
         found = await asyncio.to_thread(
-            review.reviewed, _number(number), query.seen(session), session.login or BY
+            review.reviewed, number_of(number), query.seen(session), session.login or BY
         )
         if found is None:
             return page(unsigned("No such triage."), 404)
@@ -130,11 +136,11 @@ def page_router(
 
     @router.get("/triages/{number}/issue")
     async def text(request: Request, number: str) -> Response:
-        read = await asked(request)
+        read = await asked(visitors, request, start)
         if isinstance(read, Response):
             return read
         session, query = read
-        found = await asyncio.to_thread(review.reviewed, _number(number), query.seen(session))
+        found = await asyncio.to_thread(review.reviewed, number_of(number), query.seen(session))
         if found is None:
             return page(unsigned("No such triage."), 404)
         issue, why = await asyncio.to_thread(texts.shown, found.record)
@@ -142,7 +148,7 @@ def page_router(
 
     @router.get("/weeks")
     async def weeks(request: Request) -> Response:
-        read = await asked(request)
+        read = await asked(visitors, request, start)
         if isinstance(read, Response):
             return read
         session, query = read
@@ -162,6 +168,6 @@ def page_router(
     return router
 
 
-def _number(text: str) -> int:
+def number_of(text: str) -> int:
     """The number in an address; 0, which no triage has, for what is none."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else 0

@@ -31,6 +31,10 @@ class Seen:
         """Whether nothing is hidden."""
         return self.installation is None and self.repos is None
 
+    def covers(self, installation: int | None, repo: int | None) -> bool:
+        """Whether a repository of an installation is among it."""
+        return self.installation in (None, installation) and (self.repos is None or repo in self.repos)
+
     def values(self) -> Row:
         """As the statements take it."""
         return {"installation": self.installation, "repos": None if self.repos is None else list(self.repos)}

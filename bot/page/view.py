@@ -32,6 +32,7 @@ from bot.page.shown_text import (
 )
 from bot.page.sign_in import Session
 from bot.page.tables import Cursor, Filters, Listed, Reviewed, Seen, Week
+from bot.page.tracker import TrackerState
 from bot.render.answer import ending, reasons, support
 from bot.render.wording import classified, how_sure, opening
 from knowledge.taxonomy import Taxonomy
@@ -297,6 +298,18 @@ def weeks_page(frame: Frame, weeks: Sequence[Week], slack: Sequence[GivenLabels]
         height=HEIGHT,
         slack=slack,
     )
+
+
+def tracker_page(frame: Frame, state: TrackerState, repositories: Sequence[str], query: PageQuery) -> str:
+    """The state of the trackers that the session may see."""
+    return _render(
+        "tracker.html.j2", frame, here="tracker", tracker=state, repositories=repositories, query=query
+    )
+
+
+def replay_page(frame: Frame, **values: object) -> str:
+    """The replay of a history; its values are named in templates/replay.html.j2."""
+    return _render("replay.html.j2", frame, here="tracker", **values)
 
 
 def _render(template: str, frame: Frame, **values: object) -> str:

@@ -15,22 +15,27 @@ from bot.db.deliveries import StoredDelivery
 from bot.github import handler
 from bot.github.app import App
 from bot.github.handler import process
+from bot.github.history_jobs import SOURCE as HISTORY
+from bot.github.history_jobs import HistoryJobs, history_job
 from bot.github.ports import Delivery, GitHubApp, Ports
-from bot.github.records import GitHubError, Outage, TryAgain
+from bot.github.records import GitHubError, Outage, RepoRef, TryAgain
 from bot.github.routes import ScriptLinks, new_delivery, script_router
 from bot.github.store.postgres import PostgresStore
 from bot.github.triage_issue import known_config
 from bot.github.votes import correction_votes
 from bot.history.label_store import LabelTables
 from bot.history.labels import OwnLabels, VotesOf
+from bot.history.replay import ReplayProcess
 from bot.history.search import Histories
 from bot.history.store import PostgresHistory
 from bot.history.wave_store import WaveTables
 from bot.history.waves import follow
+from bot.jobs.queue import accept_now
 from bot.jobs.runner import Ended, Handler, TryLater
 from bot.page.create_app import create_app_router
 from bot.page.forms import forms_router
 from bot.page.github_sign_in import GitHubUsers, Sessions, Visitors, github_sign_in_router
+from bot.page.replays import tracker_router
 from bot.page.routes import page_router
 from bot.page.sign_in import SignIn
 from bot.ports import Clock, Core, CoreFailed, Recorder
@@ -97,6 +102,7 @@ def work_of(
         histories=histories,
         own_labels=own,
         reports=WaveTables(service.threads),
+        backfill=_backfills(service, app, recorder),
     )
 
     async def sweep_chore() -> None:
@@ -121,7 +127,7 @@ def work_of(
     async def waves_chore() -> None:
         await asyncio.to_thread(follow_waves, service, ports.clock)
 
-    return Work(
+    work = Work(
         handlers={"github": github_handler(ports)},
         chores={
             "sweep": sweep_chore,
@@ -130,6 +136,36 @@ def work_of(
             "waves": waves_chore,
         },
     )
+    return with_histories(service, work, ports, recorder) if recorder else work
+
+
+def _backfills(
+    service: Service, app: GitHubApp | None, recorder: Recorder | None
+) -> Callable[[int, RepoRef], None] | None:
+    """Queues the back-fill of a repository; None where the settings or missing credentials rule it out."""
+    if not isinstance(app, App) or recorder is None or not service.settings.backfill_on_install:
+        return None
+    clock = SystemClock()
+
+    def queue(installation_id: int, repo: RepoRef) -> None:
+        accept_now(service.threads, history_job("backfill", installation_id, repo, clock.now()))
+
+    return queue
+
+
+def with_histories(service: Service, work: Work, ports: Ports, recorder: Recorder) -> Work:
+    """The work with the jobs on repositories' histories."""
+    replay = ReplayProcess(service.url)
+    jobs = HistoryJobs(
+        app=ports.app if isinstance(ports.app, App) else None,
+        store=PostgresHistory(service.threads),
+        recorder=recorder,
+        most=service.settings.backfill_on_install,
+        replay=replay,
+        queue=lambda new: accept_now(service.threads, new),
+        now=ports.clock.now,
+    )
+    return replace(work, handlers={**work.handlers, HISTORY: jobs}, close=replay.close)
 
 
 def labels_corrected(store: PostgresStore) -> VotesOf:
@@ -229,12 +265,15 @@ def all_work(service: Service) -> Work:
     local = TriagePool(ENGINE, service.settings.triage_processes)
     source = with_second_reader(local, service.settings, LlmMetrics(service.metrics.work))
 
+    work = work_of(service, make_app(service.settings), source, local, local)
+    end_replays = work.close
+
     def close() -> None:
+        end_replays()
         local.close()
         if isinstance(source, TwoReaders):
             source.close()
 
-    work = work_of(service, make_app(service.settings), source, local, local)
     return with_slack(service, replace(work, state=local.state, close=close), source)
 
 
@@ -277,6 +316,7 @@ def surfaces(service: Service) -> list[APIRouter]:
     routers = [
         page_router(service, visitors, taxonomy, make_app(service.settings)),
         forms_router(service, visitors, taxonomy),
+        tracker_router(service, visitors, taxonomy),
         script_router(service, ScriptLinks.of(service.settings)),
         create_app_router(service.settings, sign_in),
     ]

@@ -26,7 +26,7 @@ LINKED = 20
 
 
 def tell_waves(ports: SlackPorts, tables: WaveTables, settings: Settings) -> None:
-    """Bring the message of each wave up to date; a wave that ended before it was told of gets none.
+    """Bring the message of each wave up to date; a wave that ended before its first message gets none.
 
     What Slack does not take now is tried again with the next call, except for a message that may have gone out.
     """

@@ -47,12 +47,16 @@ from knowledge.signatures import SignatureTable
 JUDGED = Path(__file__).parent / "history_judged.jsonl"
 """Pairs of one tracker that it left unmarked and a reader found to be the same: ids alone. One pass over the 212 likest
 unmarked pairs (not human); the others of these are not the same."""
+READ = Path(__file__).parent / "history_read.jsonl"
+"""Pairs of GitHub issues with P >= 0.1 and an error in common, and whether a reader found them the same: ids alone, one
+pass, not human, without seeing P. They teach nothing; they say what a threshold is worth."""
 LINKED_WEIGHT = 0.3
 """What a report's own word counts beside a tracker's mark."""
 _MENTION = re2.compile(
     r"(?i)\b(?:same|similar|duplicate|identical|again|related|like|reopen\w*|seems? to be)\b"
     r"[^\n#]{0,60}?(?:#|/issues/)(\d{1,6})\b"
 )
+_READ_AT = (0.6, 0.3, 0.2, 0.1)
 Tick = Callable[[int], None]
 
 
@@ -87,6 +91,8 @@ def main() -> None:
     weights = fit(marked(reports))
     found = compared(example_tracker(), "examples", encoder)
     weights = strictest(weights, found)
+    if args.linked:
+        read_figures(weights, list(read_trackers(args.linked)), encoder)
     print_weights(weights)
     if not args.dry_run:
         learned = {name: len(tracker.queries()) for name, tracker, _ in trackers}
@@ -126,20 +132,56 @@ def judged_pairs(file: Path) -> set[frozenset[str]]:
     return {frozenset((pair["a"], pair["b"])) for pair in map(json.loads, lines)}
 
 
-def linked_trackers(file: Path) -> Iterable[tuple[str, Tracker]]:
-    """One tracker a repository, of those where reports call themselves the same as earlier ones."""
+def read_pairs() -> dict[frozenset[str], bool]:
+    """The pairs of READ, and whether they are the same."""
+    lines = map(json.loads, READ.read_text("utf-8").splitlines())
+    return {frozenset((pair["a"], pair["b"])): bool(pair["same"]) for pair in lines}
+
+
+def read_trackers(file: Path) -> Iterable[tuple[str, Tracker]]:
+    """The repositories of READ, whole; their groups are not known."""
+    wanted = {min(pair).partition("#")[0] for pair in read_pairs()}
+    for repository, records in _by_repository(file):
+        if repository in wanted:
+            posts = in_order(_post(id, record) for id, record in records.items())
+            yield repository, Tracker(tuple(posts), tuple(range(len(posts))))
+
+
+def read_figures(weights: Weights, trackers: Sequence[tuple[str, Tracker]], encoder: Encoder) -> None:
+    """Print how many of the pairs above a threshold a reader found to be the same; below 0.1 nobody read any."""
+    pairs = read_pairs()
+    same = {pair for pair, right in pairs.items() if right}
+    rank, verify = np.array(weights.rank), np.array(weights.verify)
+    found = [
+        predict(r, rank, verify)
+        for name, tracker in trackers
+        for r in compared(tracker, name, encoder, judged=same)
+    ]
+    for threshold in (weights.threshold, *_READ_AT):
+        seen = shown_figures(found, threshold)
+        print(
+            f"GitHub repositories, read: from {threshold:.2f} on {seen.matches}, {seen.right} of them right"
+        )
+
+
+def _by_repository(file: Path) -> Iterable[tuple[str, dict[str, dict[str, str]]]]:
     with gzip.open(file, "rt", encoding="utf-8") as lines:
         records = {issue_of(record["id"]): record for record in map(json.loads, lines)}
-    by_repository: dict[str, list[str]] = {}
-    for id in records:
-        by_repository.setdefault(id.partition("#")[0], []).append(id)
-    for repository, ids in sorted(by_repository.items()):
+    by_repository: dict[str, dict[str, dict[str, str]]] = {}
+    for id, record in records.items():
+        by_repository.setdefault(id.partition("#")[0], {})[id] = record
+    return sorted(by_repository.items())
+
+
+def linked_trackers(file: Path) -> Iterable[tuple[str, Tracker]]:
+    """One tracker a repository, of those where reports call themselves the same as earlier ones."""
+    for repository, records in _by_repository(file):
         marked: dict[str, list[str]] = {}
-        for id in ids:
-            named = [f"{repository}#{n}" for n in _MENTION.findall(records[id]["body"] or "")]
+        for id, record in records.items():
+            named = [f"{repository}#{n}" for n in _MENTION.findall(record["body"] or "")]
             marked[id] = [other for other in named if other in records and other != id]
         if any(marked.values()):
-            posts = in_order(_post(id, records[id]) for id in ids)
+            posts = in_order(_post(id, record) for id, record in records.items())
             yield repository, Tracker(tuple(posts), tuple(groups([post.id for post in posts], marked)))
 
 

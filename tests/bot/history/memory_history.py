@@ -38,7 +38,12 @@ class MemoryHistory(HistoryStore):
             self._next += 1
             found = RepoHistory(self._next, full_name, repo_id, encoder, Progress())
             self.rows[found.key], self.versions[found.key] = {}, 0
-        found = replace(found, full_name=full_name, repo_id=repo_id or found.repo_id)
+        found = replace(
+            found,
+            full_name=full_name,
+            repo_id=repo_id or found.repo_id,
+            installation_id=installation_id or found.installation_id,
+        )
         self.repos[found.key] = found
         self.installed[found.key] = installation_id or self.installed.get(found.key)
         return found
@@ -109,6 +114,16 @@ class MemoryHistory(HistoryStore):
             tag = tags.get(issue.outcome.fix_commit)
             if tag is not None:
                 self.rows[key][id] = (version, replace(issue, outcome=replace(issue.outcome, released=tag)))
+
+    def siblings(self, repo: RepoHistory, most: int) -> list[RepoHistory]:
+        owner = repo.full_name.partition("/")[0]
+        others = [
+            r
+            for r in self.repos.values()
+            if r.key != repo.key and r.repo_id and r.full_name.startswith(f"{owner}/") and self.count(r.key)
+        ]
+        same = [r for r in others if self.installed[r.key] == self.installed[repo.key]]
+        return sorted(same, key=lambda r: -self.versions[r.key])[:most]
 
     def save_threshold(self, key: int, threshold: float | None) -> None:
         self.repos[key] = replace(self.repos[key], threshold=threshold)

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from bot.history.explain import how_it_ended, own_component, version_of, why
 from bot.history.records import KeptIssue, Outcome
-from bot.history.search import how_it_ended, own_component, version_of, why
 from knowledge.history.verifier import Shared
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)

@@ -11,7 +11,14 @@ import pytest
 
 from bot.github.app import App
 from bot.github.calls import GraphQl, graphql_url
-from bot.github.past_issues import ONE_QUERY, PAGE_QUERY, RELEASES_QUERY, GitHubPast, past_issue
+from bot.github.past_issues import (
+    ONE_QUERY,
+    PAGE_QUERY,
+    RELEASES_QUERY,
+    VISIBILITY_QUERY,
+    GitHubPast,
+    past_issue,
+)
 from bot.github.records import Gone, Outage, RepoRef
 from bot.history.records import Outcome, Progress
 from tests.bot.fake_github import APP_ID, FakeGitHub, Fault, once, serve
@@ -38,7 +45,7 @@ SCHEMA: dict[str, dict[str, str]] = {
         "issue": "Issue",
         "releases": "ReleaseConnection",
         "ref": "Ref",
-        "nameWithOwner": "",
+        **dict.fromkeys(("nameWithOwner", "databaseId", "visibility"), ""),
     },
     "IssueConnection": {"totalCount": "", "pageInfo": "PageInfo", "nodes": "Issue"},
     "PageInfo": {"endCursor": "", "hasNextPage": ""},
@@ -137,7 +144,11 @@ def not_in_schema(query: str) -> list[str]:
     return wrong
 
 
-@pytest.mark.parametrize("query", [PAGE_QUERY, ONE_QUERY, RELEASES_QUERY], ids=["page", "one", "releases"])
+@pytest.mark.parametrize(
+    "query",
+    [PAGE_QUERY, ONE_QUERY, RELEASES_QUERY, VISIBILITY_QUERY],
+    ids=["page", "one", "releases", "visibility"],
+)
 def test_every_name_that_is_asked_for_is_in_githubs_schema(query: str) -> None:
     assert not_in_schema(query) == []
 

@@ -15,6 +15,8 @@ from bot.history.search import still_open
 from bot.history.store import PostgresHistory
 from bot.history.wave_store import WaveTables
 from bot.history.waves import Noted, Rate, Wave, at_least, follow, in_common, sentences, unusual
+from tests.bot.fake_core import a_finding, a_triage
+from tests.bot.world import REPO, World
 from tests.knowledge.history.tiny import AGAIN, made
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -190,3 +192,59 @@ def test_what_is_old_is_deleted(pool: SyncPool) -> None:
     assert tables.waves(running=False) == []
     with pool.connection() as connection:
         assert connection.execute("SELECT number FROM noted_reports").fetchall() == [(2,)]
+
+
+@pytest.fixture
+def noting(world: World, pool: SyncPool) -> World:
+    """A world whose reports are noted."""
+    world.ports = replace(world.ports, reports=WaveTables(pool))
+    return world
+
+
+def rows(pool: SyncPool, *columns: str) -> list[tuple[object, ...]]:
+    with pool.connection() as connection:
+        query = f"SELECT {', '.join(columns)} FROM noted_reports ORDER BY number"
+        return connection.execute(query.encode()).fetchall()
+
+
+def test_a_triage_notes_what_its_report_shows(noting: World, pool: SyncPool) -> None:
+    issue = noting.issue("Hang with ghp_" + "a1B2" * 9)
+    noting.core.answer = lambda report: a_triage(report, findings=[a_finding()])
+    noting.opened(issue)
+    [(title, keys, author, answered, closed)] = rows(
+        pool, "title", "keys", "author", "answered_at", "closed_at"
+    )
+    assert "ghp_" not in str(title)
+    assert keys == ["failure:nccl-wrong-interface", "same:1"]
+    assert (author, answered, closed) == ("reporter", None, None)
+
+
+def test_what_maintainers_and_github_do_moves_a_report_on(noting: World, pool: SyncPool) -> None:
+    issue = noting.issue()
+    noting.opened(issue)
+
+    def said(association: str) -> object:
+        comment = noting.fake.add_comment(issue, "ada", "We look into it.", association)
+        noting.repeat(issue, comment)
+        return rows(pool, "answered_at")[0][0]
+
+    assert said("NONE") is None
+    first = said("MEMBER")
+    assert first == noting.clock.now()
+    noting.clock.forward(60)
+    assert said("MEMBER") == first, "the first answer counts"
+    noting.fake.close(issue, "ada")
+    noting.deliver("issues", noting.fake.payload(REPO, issue, "closed"))
+    assert rows(pool, "closed_at")[0][0] is not None
+    noting.fake.reopen(issue)
+    noting.opened(issue, "reopened")
+    assert rows(pool, "closed_at") == [(None,)]
+    noting.deliver("issues", noting.fake.payload(REPO, issue, "deleted"))
+    assert rows(pool, "number") == []
+
+
+def test_nothing_is_left_when_the_app_is_removed(noting: World, pool: SyncPool) -> None:
+    noting.opened(noting.issue())
+    base = {"installation": {"id": 1, "account": {"login": "acme"}}}
+    noting.deliver("installation", {**base, "action": "deleted", "repositories": []})
+    assert rows(pool, "number") == []

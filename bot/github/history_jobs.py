@@ -1,0 +1,173 @@
+"""A repository's history in the queue: its back-fill after installing, a slice at a time, and its replay.
+
+One back-fill runs at a time, in slices of seconds and behind all other work, so that triages go on. Nothing is written
+to GitHub.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Protocol
+
+import structlog
+
+from bot.db.deliveries import StoredDelivery
+from bot.github.records import Gone, NotAllowed, Outage, RepoRef, TryAgain
+from bot.history.backfill import Source, fill
+from bot.history.records import Forgotten, HistoryStore, Progress, RepoHistory
+from bot.jobs.queue import NewDelivery
+from bot.jobs.runner import Ended, TryLater
+from bot.ports import CoreDown, CoreFailed, Recorded, Recorder
+from knowledge.history.record import Post
+
+log = structlog.get_logger(__name__)
+
+SOURCE = "history"
+SLICE = 15.0
+"""Seconds after which a back-fill makes room; the page that it is at is finished first."""
+PATIENCE = 10.0
+"""Longer waits for GitHub are the queue's."""
+PIECE = 5
+"""Reports read at once: a triage that needs the same process waits for no more."""
+Job = str
+"""backfill or replay."""
+
+
+def history_job(what: Job, installation_id: int, repo: RepoRef, at: datetime) -> NewDelivery:
+    """The delivery that has it done; of several that wait for one repository the newest is."""
+    return NewDelivery(
+        id=f"{what}:{repo.id}:{at.timestamp():.3f}",
+        source=SOURCE,
+        event=what,
+        action=None,
+        lock=f"history:{what}",
+        coalesce_key=f"{what}:{repo.id}",
+        payload={
+            "installation": {"id": installation_id},
+            "repository": {"id": repo.id, "full_name": repo.full_name},
+        },
+        background=True,
+    )
+
+
+class ReadsHistories(Protocol):
+    """The App, as far as back-fills need it."""
+
+    def history_of(
+        self,
+        installation_id: int,
+        repo: RepoRef,
+        since: datetime | None = None,
+        most: int = 0,
+        tries: int = 8,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> Source:
+        """A repository's issues for a back-fill; `tries` of a query, `sleep` waits for a limit or raises."""
+
+
+class _SliceOver(Exception):
+    """The slice's time is up; what was read is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryJobs:
+    """Does them; `most` issues are read of a repository."""
+
+    app: ReadsHistories | None
+    store: HistoryStore
+    recorder: Recorder
+    most: int
+    replay: Callable[[RepoHistory], None]
+    """Computes and keeps the replay of a history; takes minutes."""
+    queue: Callable[[NewDelivery], object]
+    now: Callable[[], datetime]
+    slice_seconds: float = SLICE
+
+    def __call__(self, delivery: StoredDelivery) -> Ended:
+        """The handler of deliveries whose source is "history"."""
+        repository = delivery.payload["repository"]
+        repo = RepoRef(int(repository["id"]), str(repository["full_name"]))
+        if delivery.event == "replay":
+            return self._replay(repo)
+        installation_id = int(delivery.payload["installation"]["id"])
+        try:
+            return self._backfill(installation_id, repo, first=delivery.waits + delivery.attempts <= 1)
+        except _SliceOver:
+            raise TryLater("the rest of the history", 0.0, keeps_place=True) from None
+        except TryAgain as error:
+            raise TryLater("GitHub", error.after, growing=isinstance(error, Outage)) from error
+        except Forgotten:
+            return Ended("silent", "forgotten")
+
+    def _replay(self, repo: RepoRef) -> Ended:
+        found = self.store.find(repo.full_name, repo.id)
+        if found is None:
+            return Ended("silent", "forgotten")
+        self.replay(found)
+        return Ended("noted", "replayed")
+
+    def _backfill(self, installation_id: int, repo: RepoRef, *, first: bool) -> Ended:
+        if self.app is None or not self.most:
+            return Ended("ignored", "off")
+        recorder = InPieces(self.recorder)
+        encoder = recorder.records([]).encoder
+        found = self.store.find(repo.full_name, repo.id)
+        if found is not None and found.encoder != encoder:
+            self.store.forget([repo.id])
+            found = None
+        elif found is None and not first:
+            # The App was removed meanwhile.
+            return Ended("silent", "forgotten")
+        kept = self.store.begin(repo.full_name, encoder, repo.id, installation_id)
+        source = self.app.history_of(installation_id, repo, most=self.most, tries=3, sleep=_wait)
+        until = time.monotonic() + self.slice_seconds
+        start = source.start(kept.progress).cursor
+
+        def tick(progress: Progress) -> None:
+            # At least one page is read, however slow it is.
+            if progress.cursor not in ("", start) and time.monotonic() > until:
+                raise _SliceOver
+
+        try:
+            fill(self.store, kept, source, recorder, tick)
+        except (Gone, NotAllowed):
+            if found is None:
+                self.store.forget([repo.id])
+            return Ended("silent", "gone")
+        self.queue(history_job("replay", installation_id, repo, self.now()))
+        return Ended("noted", "history_read")
+
+
+def _wait(seconds: float) -> None:
+    if seconds > PATIENCE:
+        raise TryAgain("GitHub asks to wait", after=seconds)
+    time.sleep(seconds)
+
+
+class InPieces:
+    """A recorder that asks for few reports at once, and reads a report over which the core fails by its title alone."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+
+    def records(self, posts: Sequence[Post], triaged: bool = False) -> Recorded:
+        """See `Recorder`. Raises `CoreDown`."""
+        if not posts:
+            return self._recorder.records([])
+        made = [self._piece(posts[at : at + PIECE], triaged) for at in range(0, len(posts), PIECE)]
+        return Recorded(made[0].encoder, tuple(record for part in made for record in part.records))
+
+    def _piece(self, posts: Sequence[Post], triaged: bool) -> Recorded:
+        try:
+            return self._recorder.records(posts, triaged)
+        except CoreDown:
+            raise
+        except CoreFailed as error:
+            if len(posts) > 1:
+                made = [self._piece([post], triaged) for post in posts]
+                return Recorded(made[0].encoder, tuple(one.records[0] for one in made))
+            log.warning("read by its title alone", id=posts[0].id, error=type(error).__name__)
+            return self._recorder.records([replace(posts[0], body="")], triaged)

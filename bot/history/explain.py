@@ -1,0 +1,120 @@
+"""Why two reports show the same failure, and how the earlier one ended, in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from packaging.version import InvalidVersion, Version
+
+from bot.history.records import KeptIssue, Outcome
+from knowledge.evidence.facts_table import component_of
+from knowledge.findings.failure import load_catalogue
+from knowledge.frameworks import framework_of_repository, frameworks
+from knowledge.history.verifier import Shared
+
+MOST_VERSIONS = 2
+_TELLING = ("torch", "nccl", "cuda")
+"""Components whose version is named before others', besides the repository's own."""
+_TAG = re.compile(r"^(?:[A-Za-z][A-Za-z_.-]*)?[v_-]?(\d+(?:\.\d+)+.*)$")
+
+
+def own_component(full_name: str) -> str | None:
+    """The component whose versions the repository releases ("torch" of pytorch/pytorch); None if it is not known."""
+    id = framework_of_repository(full_name)
+    packages = [name for one in frameworks() if one.id == id for name in one.packages]
+    names = (*packages, full_name.rpartition("/")[2])
+    return next((found for name in names if (found := component_of(name.lower()))), None)
+
+
+def why(shared: Shared, component: str | None = None) -> list[str]:
+    """What the reports have in common, most telling first; names from reports are in backticks."""
+    catalogue = load_catalogue()
+    told = [f"same known failure ({catalogue[id].title})" for id in shared.failures[:1] if id in catalogue]
+    if not told:
+        told = [f"same error signature ({_code(id)})" for id in shared.signatures[:1]]
+    if shared.exception:
+        told.append(f"both raise {_code(shared.exception)}")
+    if shared.line and not shared.signatures:
+        told.append("same error line")
+    frames = [frame for frame in shared.frames if not frame.startswith("[redacted")]
+    if frames:
+        names = ", ".join(_code(frame) for frame in frames[:2])
+        told.append(f"same innermost frames ({names})" if shared.innermost else f"frames in common ({names})")
+    if not told and shared.words:
+        told.append("both mention " + ", ".join(_code(word) for word in shared.words))
+    order = [name for name in (component, *_TELLING) if name]
+    same = sorted(shared.versions, key=lambda name: _rank(name, order))[:MOST_VERSIONS]
+    if same:
+        told.append("both on " + " and ".join(f"{name} {shared.versions[name]}" for name in same))
+    differ = [name for name in order if name in shared.differ][:1]
+    told += [f"{name} {here} here, {there} there" for name in differ for here, there in [shared.differ[name]]]
+    return told
+
+
+def how_it_ended(
+    issue: KeptIssue, component: str | None, versions: Mapping[str, str], first: KeptIssue | None = None
+) -> tuple[str, bool]:
+    """How the earlier issue stands or ended, and whether a new report may be a regression.
+
+    `versions` are the new report's, `first` the issue that the earlier one was closed as a duplicate of.
+    """
+    out = issue.outcome
+    if out.is_open:
+        people = f"; {out.others} other {'person' if out.others == 1 else 'people'} commented" * bool(
+            out.others
+        )
+        return (f"still open{people}" if out.state else ""), False
+    if out.reason == "duplicate" and out.duplicates:
+        told = f"closed as a duplicate of {_code(_short(out.duplicates[0]))}"
+        if first is None or first.outcome.reason == "duplicate":
+            return told, False
+        ended, regression = how_it_ended(first, component, versions)
+        return f"{told}, which is {ended}" if first.outcome.is_open else f"{told} ({ended})", regression
+    if out.reason == "not_planned":
+        return "closed as not planned", False
+    if out.closed_by or out.released:
+        return _fixed(out, component, versions)
+    if out.reason and out.reason != "completed":
+        return f"{out.state or 'closed'} as {out.reason}".lower(), False
+    return (f"closed on {out.closed_at:%Y-%m-%d}" if out.closed_at else out.state.lower()), False
+
+
+def _fixed(out: Outcome, component: str | None, versions: Mapping[str, str]) -> tuple[str, bool]:
+    told = f"closed by {_code(out.closed_by)}" if out.closed_by else "closed"
+    if not out.released:
+        return told, False
+    release, own = version_of(out.released), versions.get(component or "", "")
+    told += f", released in {release or _code(out.released)}"
+    here, there = _parsed(own), _parsed(release)
+    if here is None or there is None:
+        return told, False
+    if here < there:
+        return f"{told}; you are on {own}", False
+    return f"{told}; you are on {own}, which should hold the fix, so this may be a regression", True
+
+
+def version_of(tag: str) -> str:
+    """The version in a release's tag ("v0.9.2", "release-1.4.0", "pkg@1.0"); "" where there is none."""
+    found = _TAG.match(tag.rpartition("@")[2] if "@" in tag else tag)
+    return found.group(1) if found and _parsed(found.group(1)) else ""
+
+
+def _parsed(version: str) -> Version | None:
+    try:
+        found = Version(version)
+    except InvalidVersion:
+        return None
+    return Version(found.public)
+
+
+def _rank(name: str, order: list[str]) -> tuple[int, str]:
+    return (order.index(name) if name in order else len(order), name)
+
+
+def _short(id: str) -> str:
+    return f"#{id}" if id.isdecimal() else id
+
+
+def _code(text: str) -> str:
+    return f"`{text.replace('`', chr(39))}`"

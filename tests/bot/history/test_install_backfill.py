@@ -1,0 +1,278 @@
+"""The App is installed: one job a repository reads its history in slices, behind all other work, and writes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from bot.db.deliveries import Deliveries, StoredDelivery
+from bot.github.app import App
+from bot.github.history_jobs import HistoryJobs, InPieces, history_job
+from bot.github.records import RepoRef
+from bot.github.routes import new_delivery
+from bot.history.backfill import PAGE
+from bot.history.records import RepoHistory
+from bot.history.store import PostgresHistory
+from bot.jobs.queue import NewDelivery
+from bot.jobs.runner import TryLater
+from bot.ports import CoreDown, CoreFailed, Recorded
+from bot.runtime.resources import working
+from bot.serve.compose import work_of
+from knowledge.history.record import Post
+from tests.bot.fake_core import FakeCore
+from tests.bot.fake_github import APP_ID, FakeGitHub, serve
+from tests.bot.history.fake_past import NAME, FakePast, node
+from tests.bot.history.filling_process import FlatRecorder
+from tests.bot.history.memory_history import MemoryHistory
+from tests.bot.service.conftest import opened
+from tests.bot.slack.bench import FAST
+
+__all__ = ["opened"]
+
+NOW = datetime(2026, 11, 20, tzinfo=UTC)
+REPO = RepoRef(100, NAME)
+
+
+@pytest.fixture
+def github() -> Iterator[tuple[FakeGitHub, App]]:
+    state = FakeGitHub()
+    assert state.repo(NAME).id == REPO.id
+    state.graphql = FakePast([node(n, f"Hang {n}", f"rank {n} hangs") for n in range(1, 2 * PAGE + 11)])
+    with serve(state) as url:
+        yield state, App(APP_ID, state.private_key, url, seconds_between_writes=0)
+
+
+class Reader(FlatRecorder):
+    """Notes what it reads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read: list[Post] = []
+
+    def records(self, posts: Sequence[Post], triaged: bool = False) -> Recorded:
+        self.read += posts
+        return super().records(posts, triaged)
+
+
+class Bench:
+    """The jobs on a history in memory; `run` is what the queue would do until the job has ended."""
+
+    def __init__(self, app: App, **more: Any) -> None:
+        self.store, self.recorder = MemoryHistory(), Reader()
+        self.queued: list[NewDelivery] = []
+        self.replayed: list[RepoHistory] = []
+        self.waits: list[TryLater] = []
+        values: dict[str, Any] = {"most": 1000, "slice_seconds": 0.0, **more}
+        self.jobs = HistoryJobs(
+            app=app,
+            store=self.store,
+            recorder=self.recorder,
+            replay=self.replayed.append,
+            queue=self.queued.append,
+            now=lambda: NOW,
+            **values,
+        )
+
+    def delivery(self, what: str = "backfill") -> StoredDelivery:
+        new = history_job(what, 1, REPO, NOW)
+        return StoredDelivery(
+            new.id,
+            new.source,
+            new.event,
+            None,
+            new.lock,
+            new.payload,
+            "queued",
+            1,
+            None,
+            None,
+            None,
+            NOW,
+            None,
+        )
+
+    def run(self, between: Callable[[], None] = lambda: None) -> str:
+        delivery = self.delivery()
+        while True:
+            try:
+                return self.jobs(delivery).reason
+            except TryLater as later:
+                self.waits.append(later)
+            between()
+            delivery = replace(delivery, waits=delivery.waits + 1)
+
+    def kept(self) -> int:
+        found = self.store.find(NAME, REPO.id)
+        return self.store.count(found.key) if found else -1
+
+
+def test_a_slice_ends_after_a_page_and_the_next_goes_on_there(github: tuple[FakeGitHub, App]) -> None:
+    bench = Bench(github[1])
+    assert bench.run() == "history_read"
+    assert bench.kept() == 2 * PAGE + 10
+    assert len(bench.recorder.read) == len({post.id for post in bench.recorder.read}), "each is read once"
+    assert [later.keeps_place for later in bench.waits] == [True, True]
+    assert [(new.event, new.background) for new in bench.queued] == [("replay", True)]
+    assert github[0].writes() == []
+    assert bench.jobs(bench.delivery("replay")).reason == "replayed"
+    assert [repo.full_name for repo in bench.replayed] == [NAME]
+
+
+def test_no_more_issues_than_the_setting_allows(github: tuple[FakeGitHub, App]) -> None:
+    bench = Bench(github[1], most=PAGE + 3)
+    bench.run()
+    assert bench.kept() == PAGE + 3
+
+
+def test_with_the_setting_at_zero_nothing_is_read(github: tuple[FakeGitHub, App]) -> None:
+    bench = Bench(github[1], most=0)
+    assert bench.run() == "off"
+    assert github[0].queries == [] and bench.kept() == -1
+
+
+def test_an_app_that_is_removed_meanwhile_leaves_nothing_behind(github: tuple[FakeGitHub, App]) -> None:
+    bench = Bench(github[1])
+    assert bench.run(between=lambda: bench.store.forget([REPO.id]) and None) == "forgotten"
+    assert bench.kept() == -1
+
+
+def test_a_repository_that_is_not_there_any_more_leaves_nothing_behind(
+    github: tuple[FakeGitHub, App],
+) -> None:
+    def refuse(query: str, variables: dict[str, Any]) -> dict[str, Any]:
+        return {"data": None, "errors": [{"type": "NOT_FOUND", "message": "Could not resolve"}]}
+
+    github[0].graphql = refuse
+    bench = Bench(github[1])
+    assert bench.run() == "gone"
+    assert bench.kept() == -1
+
+
+def test_near_the_end_of_the_hours_budget_it_waits_in_the_queue(github: tuple[FakeGitHub, App]) -> None:
+    past = github[0].graphql
+    assert isinstance(past, FakePast)
+    full = past.__call__
+
+    def nearly_spent(query: str, variables: dict[str, Any]) -> dict[str, Any]:
+        answer = full(query, variables)
+        answer["data"]["rateLimit"] = {"remaining": 100, "resetAt": "2099-01-01T00:00:00Z"}
+        return answer
+
+    github[0].graphql = nearly_spent
+    bench = Bench(github[1])
+
+    def reset() -> None:
+        github[0].graphql = past
+
+    assert bench.run(between=reset) == "history_read"
+    assert bench.waits[0].after > 60 and not bench.waits[0].keeps_place
+    assert bench.kept() == 2 * PAGE + 10
+
+
+def test_a_history_of_another_model_is_started_over(github: tuple[FakeGitHub, App]) -> None:
+    bench = Bench(github[1])
+    bench.store.begin(NAME, "an older model", REPO.id, 1)
+    assert bench.run() == "history_read"
+    found = bench.store.find(NAME)
+    assert found is not None and found.encoder == "words"
+
+
+class Fragile(Reader):
+    """Fails over whatever says so."""
+
+    def records(self, posts: Sequence[Post], triaged: bool = False) -> Recorded:
+        if any("crash" in post.body for post in posts):
+            raise CoreFailed("died")
+        return super().records(posts, triaged)
+
+
+def test_a_report_over_which_the_core_fails_is_read_by_its_title() -> None:
+    posts = [Post(str(n), f"Title {n}", "crash" if n == 7 else "text") for n in range(12)]
+    fragile = Fragile()
+    made = InPieces(fragile).records(posts)
+    assert [record.id for record in made.records] == [post.id for post in posts]
+    assert [post.id for post in fragile.read if not post.body] == ["7"]
+    assert {post.id for post in fragile.read if post.body} == {str(n) for n in range(12) if n != 7}
+
+
+def test_a_core_that_is_down_is_no_reports_fault() -> None:
+    class Down(Reader):
+        def records(self, posts: Sequence[Post], triaged: bool = False) -> Recorded:
+            raise CoreDown("loading")
+
+    with pytest.raises(CoreDown):
+        InPieces(Down()).records([Post("1", "t", "b")])
+
+
+def test_from_the_webhook_to_the_kept_history_and_its_replay(
+    opened: Any, github: tuple[FakeGitHub, App]
+) -> None:
+    """Through the real queue, worker and replay process."""
+    state, app = github
+    payload = {
+        "action": "created",
+        "installation": {"id": 1, "account": {"login": "acme", "type": "Organization"}},
+        "repositories": [{"id": REPO.id, "full_name": NAME}, {"id": 999, "full_name": "acme/gone"}],
+    }
+
+    async def go() -> None:
+        settings = {
+            "github_app_id": APP_ID,
+            "github_private_key": SecretStr(state.private_key),
+            "backfill_on_install": 60,
+        }
+        async with opened(**settings) as service:
+            work = work_of(service, app, FakeCore(), recorder=Reader())
+            new = new_delivery("d1", "installation", payload, keep_text=False)
+            assert new is not None
+            await service.accept(new)
+            deliveries, history = Deliveries(service.threads), PostgresHistory(service.threads)
+            async with working(service, work, FAST):
+                for _ in range(600):
+                    await asyncio.sleep(0.1)
+                    ended = {d.event: d.state for d in deliveries.newest()}
+                    if ended.get("replay") == "done":
+                        break
+            work.close()
+            found = history.find(NAME, REPO.id)
+            assert found is not None
+            assert history.count(found.key) == 60
+            kept = history.kept_replay(found.key)
+            assert kept is not None and kept[1]["reports"] == 60
+            reasons = {d.reason for d in deliveries.newest() if d.event == "backfill"}
+            assert reasons == {"history_read", "gone"}
+            assert history.find("acme/gone") is None
+
+    assert state.graphql is not None
+    past, lock = state.graphql, threading.Lock()
+
+    def answered(query: str, variables: dict[str, Any]) -> dict[str, Any]:
+        with lock:
+            if variables["name"] == "gone":
+                return {"data": None, "errors": [{"type": "NOT_FOUND", "message": "Could not resolve"}]}
+            return past(query, variables)
+
+    state.graphql = answered
+    asyncio.run(go())
+    assert state.writes() == []
+
+
+def test_the_job_waits_behind_all_other_work(opened: Any) -> None:
+    async def go() -> None:
+        async with opened() as service:
+            await service.accept(history_job("backfill", 1, REPO, NOW))
+            await service.accept(NewDelivery("d2", "github", "issues", "opened", "l", None, {}))
+            with service.threads.connection() as connection:
+                rows = connection.execute(
+                    "SELECT args ->> 'delivery_id' FROM procrastinate_jobs ORDER BY priority DESC, id"
+                ).fetchall()
+            assert [row[0].partition(":")[0] for row in rows] == ["d2", "backfill"]
+
+    asyncio.run(go())
