@@ -1,7 +1,7 @@
 """How often the labels that heads set are those that people set, forward in time.
 
 Dated issues: heads learned from the first half are tried on the next tenth, then heads learned from that, too, and so
-on. Where no issue has a date, each fifth (by hash of the text) is tried with heads learned from the other four.
+on. Where no issue has a date, each fifth (by hash of the id) is tried with heads learned from the other four.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import numpy as np
 from embeddings.encoder import Encoder
 from eval.metrics import Estimate
 from knowledge.errors import InputError
-from knowledge.history.heads import LEAST_EXAMPLES, TARGET_PRECISION, Example, learn, suggest
+from knowledge.history.head_learner import LEAST_EXAMPLES, TARGET_PRECISION, learn
+from knowledge.history.heads import Example, suggest
 from knowledge.history.record import Post, Record, records_of
 from knowledge.history.tracker import exported, in_order
 from knowledge.history.words import traits_of
@@ -145,7 +146,7 @@ def forward(examples: Sequence[Example], before: Sequence[Example] | None = None
         Judged(
             one,
             tuple(told.head.label for told in suggest(heads, one.traits)),
-            frozenset(head.label for head in heads if head.speaks),
+            frozenset(head.label for family in heads for head in family.heads if head.speaks),
         )
         for learned, tried in splits
         for heads in [learn(learned)]
@@ -159,7 +160,7 @@ def _splits(examples: Sequence[Example]) -> Iterator[tuple[list[Example], list[E
         for start, end in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
             yield list(examples[:start]), list(examples[start:end])
         return
-    mixed = sorted(examples, key=lambda one: hashlib.sha256(one.traits.vectors.tobytes()).digest())
+    mixed = sorted(examples, key=lambda one: hashlib.sha256(one.id.encode()).digest())
     for fold in range(FOLDS):
         yield [one for n, one in enumerate(mixed) if n % FOLDS != fold], mixed[fold::FOLDS]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import accumulate
+from itertools import accumulate, groupby
 from typing import Any, Literal
 
 import numpy as np
@@ -14,16 +14,15 @@ import psycopg
 from bot.db.connect import Row, Table, clean_text
 from bot.history.records import LabelChange
 from bot.history.store import unpacked
-from knowledge.history.heads import MOST_EXAMPLES, Head, Vocabulary
+from knowledge.history.head_learner import MOST_EXAMPLES
+from knowledge.history.heads import Family, Head, Line, Vocabulary
 from knowledge.history.words import BLOCKS, Traits, traits_of
 from knowledge.triage import AxisName
 
 Role = Literal["maintainer", "author", "other"]
 Kind = Literal["label", "same"]
 
-_HEAD = (
-    "bias", "slope", "offset", "threshold", "expected", "examples", "tested", "right", "through",
-)  # fmt: skip
+_HEAD = ("bias", "threshold", "examples", "tested", "right")
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,16 +197,16 @@ class LabelTables(Table):
             for row in self._rows(_SLACK, (repo,))
         ]
 
-    def heads(self, repo: int) -> list[Head]:
-        """The heads in use, by label."""
+    def families(self, repo: int) -> list[Family]:
+        """The heads in use."""
         known = {
             row["key"]: _vocabulary(row)
             for row in self._rows("SELECT * FROM label_vocabularies WHERE repo = %s", (repo,))
         }
-        rows = self._rows("SELECT * FROM label_heads WHERE repo = %s ORDER BY label", (repo,))
-        return [_head(row, known[row["vocabulary"]]) for row in rows]
+        rows = self._rows("SELECT * FROM label_heads WHERE repo = %s ORDER BY family, place", (repo,))
+        return [_family(list(group), known) for _, group in groupby(rows, key=lambda row: int(row["family"]))]
 
-    def save_heads(self, repo: int, heads: Sequence[Head], facts: int) -> bool:
+    def save_heads(self, repo: int, families: Sequence[Family], facts: int) -> bool:
         """Put these in the place of those in use, with what they were learned from; False where nothing is kept now."""
         with self._pool.connection() as connection, connection.transaction():
             found = connection.execute(
@@ -218,10 +217,19 @@ class LabelTables(Table):
             connection.execute("DELETE FROM label_heads WHERE repo = %s", (repo,))
             connection.execute("DELETE FROM label_vocabularies WHERE repo = %s", (repo,))
             keys: dict[int, int] = {}
-            for head in heads:
-                if id(head.vocabulary) not in keys:
-                    keys[id(head.vocabulary)] = _save_vocabulary(connection, repo, head.vocabulary)
-                _save_head(connection, repo, head, keys[id(head.vocabulary)])
+            for number, family in enumerate(families):
+                known = id(family.vocabulary)
+                if known not in keys:
+                    keys[known] = _save_vocabulary(connection, repo, family.vocabulary)
+                of: Row = {
+                    "repo": repo,
+                    "family": number,
+                    "vocabulary": keys[known],
+                    "through": family.through,
+                }
+                of |= {"rest_slope": family.rest.slope, "rest_offset": family.rest.offset}
+                for place, head in enumerate(family.heads):
+                    _save_head(connection, {**of, "place": place}, head)
             return True
 
 
@@ -247,15 +255,15 @@ def _vocabulary(row: Row) -> Vocabulary:
     return Vocabulary({n: buckets[part] for n, part in parts.items()}, {n: idf[p] for n, p in parts.items()})
 
 
-def _save_head(connection: psycopg.Connection[Any], repo: int, head: Head, vocabulary: int) -> None:
+def _save_head(connection: psycopg.Connection[Any], of: Row, head: Head) -> None:
     values: Row = {
-        "repo": repo,
+        **of,
         "label": clean_text(head.label),
-        "vocabulary": vocabulary,
         "at": head.at.tolist(),
         "weights": head.weights.tolist(),
         "dense": head.dense.tolist(),
-        "rivals": sorted(map(clean_text, head.rivals)),
+        "slope": head.line.slope,
+        "offset": head.line.offset,
         **{name: getattr(head, name) for name in _HEAD},
     }
     names = ", ".join(f'"{name}"' for name in values)
@@ -263,13 +271,18 @@ def _save_head(connection: psycopg.Connection[Any], repo: int, head: Head, vocab
     connection.execute(f"INSERT INTO label_heads ({names}) VALUES ({places})".encode(), values)
 
 
-def _head(row: Row, vocabulary: Vocabulary) -> Head:
+def _family(rows: Sequence[Row], known: Mapping[int, Vocabulary]) -> Family:
+    first = rows[0]
+    rest = Line(first["rest_slope"], first["rest_offset"])
+    return Family(known[first["vocabulary"]], tuple(map(_head, rows)), rest, first["through"])
+
+
+def _head(row: Row) -> Head:
     return Head(
         label=row["label"],
-        vocabulary=vocabulary,
         at=np.array(row["at"], np.int32),
         weights=np.array(row["weights"], np.float32),
         dense=np.array(row["dense"], np.float32),
-        rivals=frozenset(row["rivals"]),
+        line=Line(row["slope"], row["offset"]),
         **{name: row[name] for name in _HEAD},
     )

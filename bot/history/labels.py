@@ -10,7 +10,8 @@ import structlog
 
 from bot.history.label_store import Labelled, LabelTables, Role, Vote
 from bot.history.records import LabelChange, RepoHistory
-from knowledge.history.heads import Example, Head, Suggested, learn, suggest
+from knowledge.history.head_learner import learn
+from knowledge.history.heads import Example, Family, Suggested, suggest
 from knowledge.history.record import Record
 from knowledge.history.words import traits_of
 from knowledge.text.quote import clean
@@ -40,7 +41,7 @@ class OwnLabels:
         """`votes_of`: what a correction of axes says of a repository's labels."""
         self.tables = tables
         self._votes_of = votes_of
-        self._held: dict[int, tuple[int, list[Head]]] = {}
+        self._held: dict[int, tuple[int, list[Family]]] = {}
         self._lock = threading.Lock()
 
     def suggested(self, repo: RepoHistory, record: Record, title: str, body: str) -> list[SuggestedLabel]:
@@ -56,8 +57,7 @@ class OwnLabels:
         lines = [clean(title), *clean(body).splitlines()[:MOST_LINES]]
         out = []
         for one in told:
-            seen = one.head.vocabulary.seen(traits)
-            moved = [one.head.moved_by(seen, line, in_title=not n) for n, line in enumerate(lines)]
+            moved = one.moved_by(traits, lines)
             best = max(range(len(lines)), key=moved.__getitem__)
             out.append(_shown(one, best, lines[best]))
         return out
@@ -66,20 +66,20 @@ class OwnLabels:
         """What people said of earlier issues shown below this one (`bot.history.search.Said`)."""
         return verdicts(self.tables.votes(repo, "same", [id])).get(id, {})
 
-    def _heads(self, repo: RepoHistory) -> list[Head]:
+    def _heads(self, repo: RepoHistory) -> list[Family]:
         """The heads that may speak; read anew after each learning, whichever process did it."""
         with self._lock:
             version, heads = self._held.get(repo.key, (-1, []))
             if version != repo.heads:
-                heads = [head for head in self.tables.heads(repo.key) if head.speaks] if repo.heads else []
+                heads = self.tables.families(repo.key) if repo.heads else []
                 self._held[repo.key] = repo.heads, heads
             return heads
 
-    def learn(self, repo: int) -> list[Head]:
+    def learn(self, repo: int) -> list[Family]:
         """Learn the heads of a repository now and put them into use; the heads."""
         self._read_slack(repo)
         facts = self.tables.facts(repo)
-        heads = learn(examples_of(self.tables.labelled(repo)), self.tables.heads(repo))
+        heads = learn(examples_of(self.tables.labelled(repo)), self.tables.families(repo))
         self.tables.save_heads(repo, heads, facts)
         return heads
 
@@ -96,7 +96,7 @@ class OwnLabels:
         for repo, taught in self.tables.taught():
             new = self.tables.facts(repo) - taught
             if new >= max(LEAST_NEW, taught // 10):
-                heads = self.learn(repo)
+                heads = [head for family in self.learn(repo) for head in family.heads]
                 log.info("labels learned", history=repo, heads=sum(head.speaks for head in heads))
                 done += 1
         return done
@@ -161,5 +161,5 @@ def _shown(one: Suggested, number: int, line: str) -> SuggestedLabel:
         text=line.strip()[:LINE_CHARS],
         tested=one.head.tested,
         right=one.head.right,
-        rivals=sorted(one.head.rivals),
+        rivals=sorted(one.family.labels - {one.head.label}),
     )

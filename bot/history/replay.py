@@ -30,7 +30,8 @@ from eval.labels import Figures as LabelsFound
 from eval.labels import figures as figures_of_labels
 from eval.metrics import Estimate
 from knowledge.errors import DistriageError
-from knowledge.history.heads import LEAST_EXAMPLES, Example
+from knowledge.history.head_learner import LEAST_EXAMPLES
+from knowledge.history.heads import Example
 from knowledge.history.tracker import groups, in_order
 from knowledge.history.verifier import load_weights
 

@@ -171,7 +171,7 @@ def _record(post: Post, reading: Reading, vectors: Floats) -> Record:
         state=post.state,
         resolution=post.resolution,
         vectors=vectors,
-        small=small_words(reading.report.title, reading.prose),
+        small=small_words(reading.report.title, reading.prose, reading.text_of(Kind.TEMPLATE)),
     )
 
 

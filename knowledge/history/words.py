@@ -212,6 +212,8 @@ OPENING = 100
 """Small words of the account that are kept: most posts say what they want in their first sentences."""
 _TITLE_WEIGHT = 2.0
 """Of a word in the title, beside 1 in the body."""
+_ASKED = "template:"
+"""Before a name that stands in the template's text: which form was filled tells much."""
 _SMALL = re.compile(r"[a-z']+|[?!]")
 
 
@@ -225,12 +227,13 @@ class Traits:
     """Float32 (2 x dims)."""
 
 
-def small_words(title: str, prose: str) -> bytes:
-    """Words and pairs of words, those of grammar included, of the title and of the account's first 100 words.
+def small_words(title: str, prose: str, template: str = "") -> bytes:
+    """Words and pairs of words, those of grammar included; of account and template the first 100 words.
 
     Packed as ascending little-endian uint32; no text can be had back from them.
     """
-    found = _title_names(title), _names(_SMALL.findall(prose.lower()[: OPENING * 40])[:OPENING])
+    asked = (f"{_ASKED}{name}" for name in _opening(template))
+    found = _title_names(title), {*_opening(prose), *asked}
     packed = {block << 18 | _bucket(name) for block, names in enumerate(found) for name in names}
     return np.array(sorted(packed), "<u4").tobytes()
 
@@ -252,6 +255,10 @@ def parts_of(line: str, *, in_title: bool = False) -> dict[str, npt.NDArray[np.i
     if in_title:
         return own | {"title": _buckets(_title_names(line))}
     return own | {"small": _buckets(_names(_SMALL.findall(line.lower())))}
+
+
+def _opening(text: str) -> Iterator[str]:
+    return _names(_SMALL.findall(text.lower()[: OPENING * 40])[:OPENING])
 
 
 def _title_names(title: str) -> Iterator[str]:

@@ -14,6 +14,9 @@ CREATE TABLE label_vocabularies (
 CREATE INDEX label_vocabularies_repo ON label_vocabularies (repo);
 CREATE TABLE label_heads (
     repo bigint NOT NULL REFERENCES history_repos ON DELETE CASCADE,
+    -- Heads of one family exclude each other; rest_* is the curve of none of them.
+    family integer NOT NULL,
+    place integer NOT NULL,
     label text NOT NULL,
     vocabulary bigint NOT NULL REFERENCES label_vocabularies,
     bias double precision NOT NULL,
@@ -22,14 +25,14 @@ CREATE TABLE label_heads (
     dense real[] NOT NULL,
     slope double precision NOT NULL,
     "offset" double precision NOT NULL,
+    rest_slope double precision NOT NULL,
+    rest_offset double precision NOT NULL,
     threshold double precision NOT NULL,
-    rivals text[] NOT NULL,
-    expected double precision NOT NULL,
     examples integer NOT NULL,
     tested integer NOT NULL,
     "right" integer NOT NULL,
     through timestamptz,
-    PRIMARY KEY (repo, label)
+    PRIMARY KEY (repo, family, place)
 );
 -- What people said of a label of an issue, or of an earlier issue shown below it.
 CREATE TABLE history_votes (

@@ -201,7 +201,8 @@ def test_a_label_that_the_repository_no_longer_has_is_not_created(bench: Bench) 
 
 
 def test_a_label_of_bots_alone_is_never_learned(bench: Bench) -> None:
-    assert [head.label for head in bench.own.tables.heads(bench.key)] == ["bug", "feature", "question"]
+    [family] = bench.own.tables.families(bench.key)
+    assert family.labels == {"bug", "feature", "question"}
 
 
 def test_labels_by_webhook_are_kept_and_whose_they_are(bench: Bench) -> None:
@@ -219,25 +220,26 @@ def test_labels_by_webhook_are_kept_and_whose_they_are(bench: Bench) -> None:
 
 
 def test_heads_come_back_from_the_database_as_they_were(bench: Bench, filled: SyncPool) -> None:
-    heads = bench.own.tables.heads(bench.key)
-    facts = bench.own.tables.facts(bench.key)
-    assert bench.own.tables.save_heads(bench.key, heads, facts)
-    again = bench.own.tables.heads(bench.key)
-    for one, other in zip(heads, again, strict=True):
-        assert (one.label, one.threshold, one.rivals, one.through) == (
-            other.label,
-            other.threshold,
-            other.rivals,
-            other.through,
+    families = bench.own.tables.families(bench.key)
+    assert bench.own.tables.save_heads(bench.key, families, bench.own.tables.facts(bench.key))
+    [one], [other] = families, bench.own.tables.families(bench.key)
+    assert (one.rest, one.through) == (other.rest, other.through) and one.through is not None
+    for head, again in zip(one.heads, other.heads, strict=True):
+        assert (head.label, head.line, head.threshold, head.tested) == (
+            again.label,
+            again.line,
+            again.threshold,
+            again.tested,
         )
-        assert one.weights.tolist() == other.weights.tolist() and one.dense.tolist() == other.dense.tolist()
-    assert len({id(head.vocabulary) for head in again}) == 1
+        assert head.weights.tolist() == again.weights.tolist() and head.at.tolist() == again.at.tolist()
+    for name, known in one.vocabulary.buckets.items():
+        assert known.tolist() == other.vocabulary.buckets[name].tolist()
     with filled.connection() as connection:
         types = connection.execute(
             "SELECT pg_typeof(at)::text, pg_typeof(weights)::text FROM label_heads LIMIT 1"
         ).fetchone()
     assert types == ("integer[]", "real[]")
-    assert not bench.own.tables.save_heads(999, heads, 1), "of a history that was deleted meanwhile"
+    assert not bench.own.tables.save_heads(999, families, 1), "of a history that was deleted meanwhile"
 
 
 def test_heads_are_learned_again_once_people_said_enough_and_used_without_a_restart(

@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from knowledge.history.heads import LEAST_EXAMPLES, NEVER, Head, learn, lowest_cut, suggest
+from knowledge.history.head_learner import LEAST_EXAMPLES, learn, lowest_cut
+from knowledge.history.heads import NEVER, Family, Head, Line, suggest
 from knowledge.history.record import Record
 from knowledge.history.words import small_words, traits_of
 from tests.knowledge.history.labelled import example, examples
@@ -15,35 +16,54 @@ from tests.knowledge.history.tiny import made, post
 
 
 @pytest.fixture(scope="module")
-def heads() -> list[Head]:
+def families() -> list[Family]:
     return learn(examples(240))
+
+
+def heads_of(families: list[Family]) -> dict[str, Head]:
+    return {head.label: head for family in families for head in family.heads}
+
+
+def speaking(families: list[Family]) -> list[str]:
+    return sorted(label for label, head in heads_of(families).items() if head.speaks)
+
+
+def p_of(families: list[Family], title: str) -> dict[str, float]:
+    traits = example(fresh(title)).traits
+    found: dict[str, float] = {}
+    for family in families:
+        p = family.p(family.vocabulary.seen(traits), traits.vectors)
+        found |= {head.label: float(one) for head, one in zip(family.heads, p, strict=True)}
+    return found
 
 
 def fresh(title: str, body: str = "Nothing else to say about it.") -> Record:
     return made([post("900", title, body, 900)])[0]
 
 
-def set_on(heads: list[Head], title: str, body: str = "") -> list[str]:
-    return [one.head.label for one in suggest(heads, example(fresh(title, body)).traits)]
+def set_on(families: list[Family], title: str, body: str = "") -> list[str]:
+    return [one.head.label for one in suggest(families, example(fresh(title, body)).traits)]
 
 
-def test_a_report_gets_the_label_that_people_set_on_such_reports(heads: list[Head]) -> None:
-    assert [head.label for head in heads if head.speaks] == ["bug", "feature", "question"]
-    assert set_on(heads, "The exporter crashes with a null pointer", "Now it dies with an error.") == ["bug"]
-    assert set_on(heads, "How can I tune the exporter?", "Is there a way to see it?") == ["question"]
-    assert all(head.right >= 0.9 * head.tested >= 4 for head in heads)
+def test_a_report_gets_the_label_that_people_set_on_such_reports(families: list[Family]) -> None:
+    assert speaking(families) == ["bug", "feature", "question"]
+    assert set_on(families, "The exporter crashes with a null pointer", "Now it dies with an error.") == [
+        "bug"
+    ]
+    assert set_on(families, "How can I tune the exporter?", "Is there a way to see it?") == ["question"]
+    assert all(head.right >= 0.9 * head.tested >= 4 for head in heads_of(families).values())
 
 
 def test_a_label_with_too_few_examples_has_no_head() -> None:
     few = list(examples(240))
     few[:29] = [replace(one, labels=one.labels | {"rare"}) for one in few[:29]]
-    assert "rare" not in [head.label for head in learn(few)]
+    assert "rare" not in heads_of(learn(few))
     few[29] = replace(few[29], labels=few[29].labels | {"rare"})
-    assert "rare" in [head.label for head in learn(few)] and LEAST_EXAMPLES == 30
+    assert "rare" in heads_of(learn(few)) and LEAST_EXAMPLES == 30
 
 
-def test_labels_set_by_lot_are_never_set(heads: list[Head]) -> None:
-    assert [head.label for head in learn(examples(240, mixed=1.0)) if head.speaks] == []
+def test_labels_set_by_lot_are_never_set() -> None:
+    assert speaking(learn(examples(240, mixed=1.0))) == []
 
 
 def test_a_label_that_most_issues_have_is_not_set_for_that_alone() -> None:
@@ -52,7 +72,7 @@ def test_a_label_that_most_issues_have_is_not_set_for_that_alone() -> None:
         replace(one, labels=frozenset({"major"} if hit else {"minor"}))
         for one, hit in zip(examples(300), drawn, strict=True)
     ]
-    assert [head.label for head in learn(usual) if head.speaks] == []
+    assert speaking(learn(usual)) == []
 
 
 def test_a_head_whose_time_is_over_is_silent() -> None:
@@ -60,8 +80,7 @@ def test_a_head_whose_time_is_over_is_silent() -> None:
         replace(one, labels=frozenset({"wish"})) if n >= 192 and "feature" in one.labels else one
         for n, one in enumerate(examples(240))
     ]
-    spoken = {head.label: head.speaks for head in learn(turned)}
-    assert spoken == {"bug": True, "feature": False, "question": True}
+    assert speaking(learn(turned)) == ["bug", "question"]
 
 
 def test_recent_issues_count_more_than_old_ones() -> None:
@@ -79,41 +98,58 @@ def test_recent_issues_count_more_than_old_ones() -> None:
             replace(one, labels=frozenset({"failure" if "bug" in one.labels else "other"}))
             for one in examples(120)
         ]
-        traits = example(fresh("The parser crashes with a null pointer")).traits
-        p = {h.label: h.p(h.vocabulary.seen(traits), traits.vectors) for h in learn([*before, *now])}
+        p = p_of(learn([*before, *now]), "The parser crashes with a null pointer")
         return p["failure"] - p["crash"]
 
     assert lead(years=6) > lead(years=0) + 0.1
 
 
-def test_what_nobody_judged_neither_teaches_nor_counts(heads: list[Head]) -> None:
-    by_bot = [
-        replace(one, labels=frozenset(), unsure=frozenset({"bug"}))
-        if n % 3 == 0 and "bug" in one.labels
-        else one
-        for n, one in enumerate(examples(240))
-    ]
-    assert {head.label for head in learn(by_bot) if head.speaks} == {"bug", "feature", "question"}
-    as_wrong = [replace(one, unsure=frozenset()) for one in by_bot]
-    spoiled = {head.label: head for head in learn(as_wrong)}
-    fair = {head.label: head for head in learn(by_bot)}
-    assert spoiled["bug"].tested == 0 or spoiled["bug"].expected < fair["bug"].expected
+def test_what_nobody_judged_neither_teaches_nor_counts() -> None:
+    def of_bots(unsure: frozenset[str]) -> list[Family]:
+        """A bot set "bug" on most crashes, and people did on the others."""
+        return learn(
+            [
+                replace(one, labels=frozenset(), unsure=unsure) if n % 3 and "bug" in one.labels else one
+                for n, one in enumerate(examples(360))
+            ]
+        )
+
+    title = "The parser crashes with a null pointer"
+    assert p_of(of_bots(frozenset({"bug"})), title)["bug"] > 0.9
+    assert p_of(of_bots(frozenset()), title)["bug"] < 0.7
 
 
 def test_labels_that_came_with_the_report_teach_but_prove_nothing() -> None:
     given = [replace(one, given=frozenset({"bug"}) & one.labels) for one in examples(240)]
-    bug = next(head for head in learn(given) if head.label == "bug")
+    bug = heads_of(learn(given))["bug"]
     assert bug.examples > 50 and (bug.tested, bug.speaks) == (0, False)
 
 
-def test_of_labels_that_people_never_set_together_one_is_set(heads: list[Head]) -> None:
-    bug = next(head for head in heads if head.label == "bug")
-    assert bug.rivals == {"feature", "question"}
-    traits = example(
-        fresh("Please support crashes with a null pointer?", "Is there an option? It dies.")
-    ).traits
-    eager = [replace(head, threshold=0.0) for head in heads]
-    assert len(suggest(eager, traits)) == 1
+def test_of_labels_that_people_never_set_together_one_is_set(families: list[Family]) -> None:
+    [family] = families
+    assert family.labels == {"bug", "feature", "question"}
+    eager = [replace(family, heads=tuple(replace(head, threshold=0.0) for head in family.heads))]
+    assert (
+        len(set_on(eager, "Please support crashes with a null pointer?", "Is there an option? It dies.")) == 1
+    )
+    p = p_of(families, "Please support crashes with a null pointer?")
+    assert sum(p.values()) <= 1
+
+
+def test_an_issue_may_have_none_of_the_labels_that_exclude_each_other() -> None:
+    bare = [
+        replace(one, labels=frozenset({"other"})) if "question" in one.labels else one
+        for one in examples(240)
+    ]
+    unlabelled = [replace(one, labels=one.labels - {"other"}, given=frozenset()) for one in bare]
+    families = learn(unlabelled)
+    assert {head for family in families for head in family.labels} == {"bug", "feature"}
+    assert (
+        set_on(families, "How can I tune the exporter?", "I read the guide. Is there a way to see it?") == []
+    )
+    assert set_on(families, "The exporter crashes with a null pointer", "Now it dies with an error.") == [
+        "bug"
+    ]
 
 
 def test_labels_that_go_together_are_set_together() -> None:
@@ -123,41 +159,64 @@ def test_labels_that_go_together_are_set_together() -> None:
     assert set(set_on(learn(both), "The parser crashes with a null pointer")) == {"bug", "severe"}
 
 
-def test_the_line_that_speaks_most_for_a_label_moves_its_head_most(heads: list[Head]) -> None:
+def test_the_line_that_speaks_most_for_a_label_moves_its_head_most(families: list[Family]) -> None:
     lines = ["Weekly report", "We use it in three teams.", "It dies with an error each night."]
-    record = fresh(lines[0], "\n".join(lines[1:]))
-    traits = traits_of(record.title, record.body, record.small, record.vectors)
-    bug = next(head for head in heads if head.label == "bug")
-    seen = bug.vocabulary.seen(traits)
-    moved = [bug.moved_by(seen, line, in_title=not n) for n, line in enumerate(lines)]
-    assert moved.index(max(moved)) == 2 and max(moved) > 0
+    traits = example(fresh(lines[0], "\n".join(lines[1:]))).traits
+    [told] = suggest(families, traits)
+    moved = told.moved_by(traits, lines)
+    assert told.head.label == "bug" and moved.index(max(moved)) == 2 and max(moved) > 0
 
 
-def test_a_new_head_replaces_the_old_one_only_if_it_is_better_on_recent_issues(heads: list[Head]) -> None:
-    old = learn(examples(240)[:120])
-    after = {head.label: head for head in learn(examples(240), old)}
-    for before in old:
-        kept = after[before.label].vocabulary is before.vocabulary
-        assert kept or after[before.label].examples > before.examples
-    perfect = [replace(head, slope=head.slope * 3, offset=head.offset * 3) for head in heads]
-    assert all(
-        head.vocabulary is heads[0].vocabulary and head.slope == perfect[n].slope
-        for n, head in enumerate(learn(examples(240), perfect))
-    )
-    useless = [replace(head, slope=0.0, offset=0.0) for head in heads]
-    assert all(head.slope > 0 for head in learn(examples(240), useless))
-
-
-def test_an_old_head_that_stays_is_silent_once_it_is_wrong(heads: list[Head]) -> None:
-    turned = [
-        replace(one, labels=frozenset({"other"})) if n >= 300 else one for n, one in enumerate(examples(360))
+def bent(families: list[Family], factor: float) -> list[Family]:
+    """The same heads, surer of themselves; with 0 they know nothing."""
+    return [
+        replace(
+            family,
+            heads=tuple(
+                replace(head, line=Line(head.line.slope * factor, head.line.offset * factor))
+                for head in family.heads
+            ),
+            rest=Line(family.rest.slope * factor, family.rest.offset * factor),
+        )
+        for family in families
     ]
-    assert not any(head.speaks for head in learn(turned, heads) if head.label == "bug")
 
 
-def test_learning_twice_gives_the_same(heads: list[Head]) -> None:
-    for one, other in zip(heads, learn(examples(240)), strict=True):
-        assert (one.threshold, one.slope, one.bias) == (other.threshold, other.slope, other.bias)
+def test_a_new_head_replaces_the_old_one_only_if_it_is_better_on_recent_issues(
+    families: list[Family],
+) -> None:
+    perfect = bent(families, 3)
+    [kept] = learn(examples(240), perfect)
+    assert kept.vocabulary is perfect[0].vocabulary and speaking([kept]) == ["bug", "feature", "question"]
+    [new] = learn(examples(240), bent(families, 0))
+    assert new.vocabulary is not families[0].vocabulary
+
+
+def test_an_old_head_that_stays_is_silent_once_it_is_wrong(families: list[Family]) -> None:
+    lately = [*examples(240)[:192], *examples(240, mixed=0.6)[192:]]
+    # Less sure of itself, so that it loses less by the labels that are drawn by lot now.
+    [modest] = bent(families, 0.15)
+    modest = replace(modest, heads=tuple(replace(head, threshold=0.4) for head in modest.heads))
+    assert len(set_on([modest], "The exporter crashes with a null pointer", "It dies with an error.")) == 1
+    [kept] = learn(lately, [modest])
+    assert kept.vocabulary is modest.vocabulary
+    assert any(not head.speaks for head in kept.heads)
+
+
+def test_an_old_head_gives_way_where_its_label_has_a_new_one(families: list[Family]) -> None:
+    # "bug" splits off a family of its own, since it now goes with "question", too.
+    mixed = [
+        replace(one, labels=one.labels | {"question"}) if "bug" in one.labels and n % 2 else one
+        for n, one in enumerate(examples(240))
+    ]
+    after = learn(mixed, bent(families, 3))
+    labels = [head.label for family in after for head in family.heads if head.speaks]
+    assert len(labels) == len(set(labels))
+
+
+def test_learning_twice_gives_the_same(families: list[Family]) -> None:
+    for one, other in zip(heads_of(families).values(), heads_of(learn(examples(240))).values(), strict=True):
+        assert (one.threshold, one.line, one.bias) == (other.threshold, other.line, other.bias)
         assert np.array_equal(one.weights, other.weights)
 
 
@@ -168,13 +227,20 @@ def test_no_examples_no_heads() -> None:
 def test_a_cut_needs_enough_right_labels_above_it() -> None:
     p = np.linspace(1, 0.5, 20)
     right = np.array([True] * 12 + [False] * 8)
-    assert lowest_cut(p, right, 5, 0.3) == pytest.approx((p[12] + p[13]) / 2)
+    assert lowest_cut(p, right, 5, 0.3) == pytest.approx((p[12] + p[13]) / 2), "one mistake in thirteen"
+    assert lowest_cut(p, right, 5, 0.3, margin=0.5) == pytest.approx((p[11] + p[12]) / 2)
     assert lowest_cut(p[:4], right[:4], 5, 0.3) == NEVER
     assert lowest_cut(p[:5], right[:5], 5, 0.9) == NEVER, "no better than setting it always"
-    one_wrong = np.array([True, True, False, True, True])
-    assert lowest_cut(p[:5], one_wrong, 5, 0.1) == NEVER
-    assert lowest_cut(p[:5], one_wrong, 5, 0.1, expected=0.97) == pytest.approx(0.5)
     assert lowest_cut(np.zeros(0), np.zeros(0, bool), 5, 0.3) == NEVER
+
+
+@pytest.mark.parametrize(
+    ("right", "of", "stays"), [(5, 6, True), (7, 10, False), (89, 100, True), (88, 100, False)]
+)
+def test_on_newer_issues_one_mistake_is_chance(right: int, of: int, stays: bool) -> None:
+    # All equally likely: there is one cut.
+    truth = np.arange(of) < right
+    assert (lowest_cut(np.full(of, 0.8), truth, 3, 0.1, forgiven=1) <= 1) == stays
 
 
 def test_small_words_tell_a_question_and_hold_no_text() -> None:
