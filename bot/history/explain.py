@@ -8,23 +8,13 @@ from collections.abc import Mapping
 from packaging.version import InvalidVersion, Version
 
 from bot.history.records import KeptIssue, Outcome
-from knowledge.evidence.facts_table import component_of
 from knowledge.findings.failure import load_catalogue
-from knowledge.frameworks import framework_of_repository, frameworks
 from knowledge.history.verifier import Shared
 
 MOST_VERSIONS = 2
 _TELLING = ("torch", "nccl", "cuda")
 """Components whose version is named before others', besides the repository's own."""
 _TAG = re.compile(r"^(?:[A-Za-z][A-Za-z_.-]*)?[v_-]?(\d+(?:\.\d+)+.*)$")
-
-
-def own_component(full_name: str) -> str | None:
-    """The component whose versions the repository releases ("torch" of pytorch/pytorch); None if it is not known."""
-    id = framework_of_repository(full_name)
-    packages = [name for one in frameworks() if one.id == id for name in one.packages]
-    names = (*packages, full_name.rpartition("/")[2])
-    return next((found for name in names if (found := component_of(name.lower()))), None)
 
 
 def why(shared: Shared, component: str | None = None) -> list[str]:

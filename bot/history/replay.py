@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bot.db.connect import sync_pool
-from bot.history.explain import own_component, why
+from bot.history.explain import why
 from bot.history.label_store import LabelTables
 from bot.history.labels import examples_of, verdicts
 from bot.history.records import HistoryStore, RepoHistory
@@ -30,6 +30,7 @@ from eval.labels import Figures as LabelsFound
 from eval.labels import figures as figures_of_labels
 from eval.metrics import Estimate
 from knowledge.errors import DistriageError
+from knowledge.evidence.facts_table import component_of_tracker
 from knowledge.history.head_learner import LEAST_EXAMPLES
 from knowledge.history.heads import Example
 from knowledge.history.tracker import groups, in_order
@@ -317,7 +318,7 @@ def _months(found: Sequence[Replayed], threshold: float) -> list[Month]:
 
 
 def _matches(repo: RepoHistory, found: Sequence[Replayed], threshold: float) -> list[Match]:
-    component = own_component(repo.full_name)
+    component = component_of_tracker(repo.full_name)
     matches = [
         Match(
             f"{one.record.opened:%Y-%m-%d}" if one.record.opened else "",

@@ -11,10 +11,11 @@ from datetime import datetime
 
 import structlog
 
-from bot.history.explain import how_it_ended, own_component, why
+from bot.history.explain import how_it_ended, why
 from bot.history.records import Forgotten, HistoryStore, KeptIssue, Outcome, PastIssue, RepoHistory
 from bot.history.wider import MOST_SIBLINGS, Visible, among_cases, among_siblings, strictest
 from bot.ports import CoreFailed, Recorder
+from knowledge.evidence.facts_table import component_of_tracker
 from knowledge.history.index import GrowingIndex
 from knowledge.history.record import Post, Record
 from knowledge.history.verifier import SHOWN, Near, Weights, closest, load_weights
@@ -189,7 +190,7 @@ class Histories:
     def _told(
         self, repo: RepoHistory, record: Record, near: Sequence[Near], kept: Mapping[str, KeptIssue]
     ) -> list[EarlierReport]:
-        component = own_component(repo.full_name)
+        component = component_of_tracker(repo.full_name)
         told = []
         for one in near:
             issue = kept.get(one.record.id)

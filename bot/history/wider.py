@@ -11,10 +11,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
 
-from bot.history.explain import own_component, why
+from bot.history.explain import why
 from bot.history.records import RepoHistory
 from bot.ports import CoreFailed, Recorder
 from knowledge.cases import Case, load_cases
+from knowledge.evidence.facts_table import component_of_tracker
 from knowledge.history.record import Post, Record
 from knowledge.history.verifier import SHOWN, Near, Weights
 from knowledge.triage import EarlierReport, Neighbour
@@ -87,7 +88,7 @@ def _told(case: Case, near: Near) -> EarlierReport:
         url=case.url,
         title=case.title,
         opened=case.opened,
-        why=why(near.shared, own_component(case.id.partition("#")[0])),
+        why=why(near.shared, component_of_tracker(case.id.partition("#")[0])),
         is_open=False,
         ended=f"answered: {case.resolution.rstrip('.')}" if case.resolution else "",
     )

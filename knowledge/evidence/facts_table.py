@@ -10,7 +10,7 @@ from typing import Any
 
 import re2
 
-from knowledge.frameworks import framework_id, framework_of_repository, general_ids
+from knowledge.frameworks import framework_id, framework_of_repository, frameworks, general_ids
 
 _FILE = Path(__file__).parent / "facts_found.toml"
 
@@ -23,7 +23,7 @@ NUMBER = (
 _GAP = (
     r"[`*\"'\])]{0,3}(?:[\s_-]{0,40}(?:framework|runtime|toolkit|library|compiler|driver|release|versions?|ver\.?|info"
     r"|linux|gnu/linux|enterprise|server|catalina|mojave|big sur|sierra|lts|core))*[`*\"']{0,3}\s{0,40}"
-    r"(?:\([^()]{0,60}\)|\[[^\[\]]{0,30}\])?[`*\"']{0,3}[\s,]{0,40}(?:===?|=|:|@|-{1,2}|–|\||\.{3,60}|is |was )?"
+    r"(?:\([^()]{0,60}\)|\[[^\[\]]{0,30}\])?[`*\"']{0,3}[\s,]{0,40}(?:===?|=|:|：|@|-{1,2}|–|\||\.{3,60}|is |was )?"
     r"\s{0,40}(?:\([^()]{0,60}\)\s)?[\s`*\"'(‘“]{0,40}(?:version:?\s*|v\.?\s?|release\s*)?['\"`(]{0,2}"
 )
 
@@ -85,6 +85,14 @@ def component_of(name: str) -> str | None:
         if re2.fullmatch(f"(?i)(?:{words})", name):
             return str(component)
     return None
+
+
+def component_of_tracker(full_name: str) -> str | None:
+    """The component whose versions the repository releases ("torch" of pytorch/pytorch); None if it is not known."""
+    id = framework_of_repository(full_name)
+    packages = [name for one in frameworks() if one.id == id for name in one.packages]
+    names = (*packages, full_name.rpartition("/")[2])
+    return next((found for name in names if (found := component_of(name.lower()))), None)
 
 
 @cache

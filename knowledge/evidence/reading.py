@@ -7,7 +7,7 @@ from itertools import groupby, islice
 
 import re2
 
-from knowledge.evidence.facts_table import find_framework, framework_of
+from knowledge.evidence.facts_table import component_of_tracker, find_framework, framework_of
 from knowledge.evidence.failures import find_failures
 from knowledge.evidence.launch_found import find_launcher, find_world_size
 from knowledge.evidence.layout import is_printed, lay_out
@@ -71,7 +71,9 @@ def read_report(report: Report, table: SignatureTable) -> Reading:
     stated = [clean.title, *(line.text for line in lines if line.kind not in (Kind.BLANK, Kind.NOISE))]
     rest = "\n".join(stated[1:])
     tools = read_tools(lines)
-    versions = find_versions(clean.title, lines, tools.versions)
+    versions = find_versions(
+        clean.title, lines, tools.versions, component_of_tracker(report.id.rpartition("#")[0])
+    )
     return Reading(
         report=clean,
         content_hash=report.content_hash,

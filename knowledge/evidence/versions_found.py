@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
 import re2
 
 from knowledge.evidence.facts_table import (
+    NUMBER,
     any_special,
     component_of,
     named_file,
@@ -47,7 +48,7 @@ _WORD = re2.compile(r"^\s?[A-Za-z]{2,}")
 _CONNECTIVE = re2.compile(
     r"(?i)^\s?(?:and|with|on|but|cudnn|cuda|nccl|python|lts|or|in|under|using|is|for|for the)\b"
 )
-_RANGE = re2.compile(r"^\s*,?\s*(?:[<>!~]=?|\|\||\.[x*])")
+_RANGE = re2.compile(r"^(?:\s*,?\s*(?:[<>!~]=?|\|\||\.[x*])|\+(?:\W|$))")
 
 
 def is_their_version(text: str, match: re2._Match, component: str) -> bool:
@@ -58,6 +59,8 @@ def is_their_version(text: str, match: re2._Match, component: str) -> bool:
         return False  # a path or "TensorFlow/Keras 2.3"
     if component == "gcc" and (before.endswith("[") or "Compiler" in text[: match.start(2)]):
         return False  # what Python was built with
+    if component == "cudnn" and re2.match(r"-(?:linux|windows|osx)", follows):
+        return False  # an archive names the CUDA that it is for first
     if component == "cuda" and "driver" in gap.lower():
         return False  # what the driver could run
     if component == "os" and follows[:3].lower() == "lts":
@@ -112,6 +115,8 @@ _SETTING = re2.compile(r"^\s*#|(?i)^[\s*-]*[\w -]{2,30}(?: versions?)?:\s|PRETTY
 _LABEL = re2.compile(
     r"(?i)^\W*(?:\w+ )?(?:os|versions?|platform|distribution|distro|system|pretty_name|description|environment|env)\W*(?:linux )?$"
 )
+_BARE = re2.compile(rf"(?i)^(?:[-*#>] ?)*\**version\**[ :=(\[`]{{1,4}}v?({NUMBER})[)\]`]?\s*$")
+_WRITTEN = frozenset({Kind.PROSE, Kind.HEADING, Kind.TEMPLATE, Kind.ENVIRONMENT})
 _OTHER_TABLE = re2.compile(r"Driver Version:|NVIDIA-SMI")
 
 
@@ -136,10 +141,18 @@ class FoundVersion:
 
 
 def find_versions(
-    title: str, lines: Iterable[Line], from_tools: Mapping[str, str] | None = None
+    title: str,
+    lines: Sequence[Line],
+    from_tools: Mapping[str, str] | None = None,
+    own: str | None = None,
 ) -> dict[str, FoundVersion]:
-    """Component to version in the table's order; what tools print wins over forms, forms over what prose mentions."""
+    """Component to version in the table's order; what tools print wins over forms, forms over what prose mentions.
+
+    `own` is the component that the report's tracker is about: "Version: 0.7.1" on a line of its own means that one.
+    """
     found = {name: FoundVersion(text, Sure.TOOL) for name, text in (from_tools or {}).items()}
+    if own and own not in found and (text := _bare_version(lines, own)):
+        found[own] = FoundVersion(text, Sure.PATH)
     for component, reading in _readings(title, lines):
         if component not in found or _wins(reading, found[component]):
             found[component] = reading
@@ -149,13 +162,24 @@ def find_versions(
     return {component: found[component] for component in table()["component"] if component in found}
 
 
+def _bare_version(lines: Sequence[Line], own: str) -> str | None:
+    before = ""
+    for line in lines:
+        match = _BARE.match(line.text) if line.kind in _WRITTEN else None
+        # "CUDA:" above it, and the version is CUDA's.
+        if match and not before.endswith(":"):
+            return checked(own, own, match.group(1))
+        before = line.text.rstrip(" *") or before
+    return None
+
+
 def _wins(reading: FoundVersion, before: FoundVersion) -> bool:
     """The safer reading, or the same version stated more exactly ("2.3.3" after "2.3")."""
     exacter = reading.text.startswith(before.text + ".") and reading.sure >= Sure.STATED
     return exacter or (before.sure < reading.sure and not before.text.startswith(reading.text + "."))
 
 
-def _readings(title: str, lines: Iterable[Line]) -> Iterator[tuple[str, FoundVersion]]:
+def _readings(title: str, lines: Sequence[Line]) -> Iterator[tuple[str, FoundVersion]]:
     named, special, seen, read = named_version(), any_special(), set[str](), 0
     for kind, text in [(Kind.HEADING, title), *((line.kind, line.text) for line in lines)]:
         if kind is Kind.BLANK or len(text) > MAX_LENGTH or text in seen:

@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from bot.history.explain import how_it_ended, own_component, version_of, why
+from bot.history.explain import how_it_ended, version_of, why
 from bot.history.records import KeptIssue, Outcome
+from knowledge.evidence.facts_table import component_of_tracker
 from knowledge.history.verifier import Shared
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -99,9 +100,9 @@ def test_why_names_the_most_telling_first() -> None:
 
 
 def test_the_component_that_a_repository_releases() -> None:
-    assert own_component("pytorch/pytorch") == "torch"
-    assert own_component("deepspeedai/DeepSpeed") == "deepspeed"
-    assert own_component("acme/train") is None
+    assert component_of_tracker("pytorch/pytorch") == "torch"
+    assert component_of_tracker("deepspeedai/DeepSpeed") == "deepspeed"
+    assert component_of_tracker("acme/train") is None
 
 
 @pytest.mark.parametrize(

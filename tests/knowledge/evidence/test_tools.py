@@ -160,6 +160,8 @@ def test_nvidia_smi_shows_processes_that_share_a_gpu() -> None:
         ("```\n#- PyTorch Lightning Version (e.g., 2.4.0): 2.3.3\n#- PyTorch Version (e.g., 2.4): 2.3.1\n#- CUDA/cuDNN version: 12.1\n```", {"torch": "2.3.1", "pytorch-lightning": "2.3.3", "cuda": "12.1"}),
         ("* CUDA:\n\t- GPU:\n\t\t- A100\n\t- available:         True\n\t- version:           12.1\n* Packages:\n\t- pyTorch_version:   1.6.0\n\t- pytorch-lightning: 0.8.5\n", {"torch": "1.6.0", "pytorch-lightning": "0.8.5", "cuda": "12.1"}),
         ("Framework: (TensorFlow, Keras, PyTorch, MXNet) TensorFlow\nFramework version: 1.15.0\nHorovod version: 0.20.3\nMPI version: 4.0.0\n", {"tensorflow": "1.15.0", "horovod": "0.20.3", "openmpi": "4.0.0"}),
+        ("1. Framework: (TensorFlow, Keras, PyTorch, MXNet) PyTorch\n2. Framework version: 1.7.1\n3. Horovod version: 0.21.3\n", {"torch": "1.7.1", "horovod": "0.21.3"}),
+        ("Framework: (TensorFlow)\nFramework version: 1.14\n", {"tensorflow": "1.14"}),
         ("Ray version and other system information (Python version, TensorFlow version, OS): 1.1dev, Ubuntu 18.04", {"ray": "1.1dev", "os": "Ubuntu 18.04"}),
         ("----------Python Info----------\nVersion      : 3.6.4\nCompiler     : GCC 7.2.1\n------------Pip Info-----------\nVersion      : 9.0.1\n----------MXNet Info-----------\nVersion      : 1.1.0\n", {"mxnet": "1.1.0", "python": "3.6.4"}),
         ("```\n>>> import torch\n>>> torch.__version__\n'2.1.0+cu118'\n>>> torch.backends.cudnn.version()\n8902\n>>> torch.cuda.nccl.version()\n(2, 18, 1)\n```", {"torch": "2.1.0+cu118", "cuda": "11.8", "cudnn": "8.9.2", "nccl": "2.18.1"}),

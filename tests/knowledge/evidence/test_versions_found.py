@@ -49,6 +49,9 @@ def versions(body: str, title: str = "") -> dict[str, str]:
         ("Platform: Linux-4.4.0-100-generic-x86_64-with-Ubuntu-16.04-xenial", {"os": "Ubuntu 16.04"}),
         ("megatron-core 0.12.1, transformer-engine 2.2", {"megatron": "0.12.1", "transformer-engine": "2.2"}),
         ("vllm 0.8.5 and jax 0.4.35", {"vllm": "0.8.5", "jax": "0.4.35"}),
+        ("PyTorch version: 1.6.0.dev20200403", {"torch": "1.6.0.dev20200403"}),
+        ("cudnn version：cudnn-9.2-linux-x64-v7.1", {"cudnn": "7.1"}),
+        ("Python version：3.7.4", {"python": "3.7.4"}),
     ],
 )  # fmt: skip
 def test_a_version_is_read(text: str, expected: dict[str, str]) -> None:
@@ -83,6 +86,17 @@ def test_a_version_is_read(text: str, expected: dict[str, str]) -> None:
 )
 def test_what_is_no_version_of_theirs_is_not_read(text: str) -> None:
     assert versions(text) == {}
+
+
+def test_a_bare_version_is_the_trackers_own() -> None:
+    def of(id: str, body: str) -> dict[str, str]:
+        return read_report(Report(id, "It stops", body), TABLE).versions
+
+    assert of("PyTorchLightning/pytorch-lightning#1", "Version [0.7.1]") == {"pytorch-lightning": "0.7.1"}
+    assert of("ray-project/ray#1", "**Version**: 1.0.1.post1") == {"ray": "1.0.1.post1"}
+    assert of("ray-project/ray#1", "CUDA:\nversion: 1.0") == {}, "what it is of stands above"
+    assert of("somebody/else#1", "Version: 1.0.1") == {}
+    assert of("ray-project/ray#1", "ray 1.1.0\nVersion: 0.9") == {"ray": "1.1.0"}, "a named one is surer"
 
 
 def test_of_an_upgrade_the_version_that_fails_counts() -> None:
