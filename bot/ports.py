@@ -66,7 +66,7 @@ class CoreDown(CoreFailed):
 class Checked:
     """One thing looked at; `remedy` says what to do, "" when nothing."""
 
-    state: Literal["ok", "missing", "broken"]
+    state: Literal["ok", "warning", "missing", "broken"]
     subject: str
     text: str
     remedy: str = ""

@@ -41,7 +41,7 @@ def duplicates_command(
         Path | None, typer.Option(help='Write {"id", "near": [ids, best first]} for each query here.')
     ] = None,
 ) -> None:
-    """Score how often a marked duplicate is among the nearest earlier reports, compared with plain TF-IDF.
+    """Score how often the nearest earlier reports include the marked duplicate, compared with plain TF-IDF.
 
     A record: {"id", "opened", "title", "body", "duplicates": [ids]}. Only earlier reports are candidates.
     """
@@ -87,7 +87,7 @@ def labels_command(
         Path | None, typer.Option(help='Write {"id", "labels": [likeliest first]} for each issue tried.')
     ] = None,
 ) -> None:
-    """Score how often labels learned from older issues are those that people set on newer ones.
+    """Score how often labels learned from older issues match those that people set on newer ones.
 
     A record: {"id", "opened", "title", "body", "labels": ["bug"]}. Ids such as "owner/repo#7" make several
     repositories. Issues without labels are left out: nobody has said what belongs on them.
@@ -280,18 +280,23 @@ def eval_command(
     ] = False,
     fit_fusion: Annotated[
         bool,
-        typer.Option("--fit-fusion", help="Fit the LLM's weights, decide whether to use it, and save both."),
+        typer.Option(
+            "--fit-fusion",
+            help="Fit the LLM's weights, decide whether to use the LLM, and save both results.",
+        ),
     ] = False,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Ignore the reply cache, so cost and latency cover every call.")
     ] = False,
     llm_cassette: Annotated[
         Path | None,
-        typer.Option(help="Recorded LLM answers (.jsonl, .jsonl.gz) to replay; no server is asked."),
+        typer.Option(help="Recorded LLM answers (.jsonl, .jsonl.gz) to replay; makes no server calls."),
     ] = None,
     record: Annotated[
         bool,
-        typer.Option("--record", help="Ask the configured LLM what the cassette lacks, and add its answers."),
+        typer.Option(
+            "--record", help="Query the configured LLM for answers missing from the cassette, and add them."
+        ),
     ] = False,
     injected: Annotated[
         Path | None,

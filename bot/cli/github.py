@@ -50,14 +50,14 @@ def read_payload(path: Path) -> dict[str, Any]:
     try:
         data = json.loads(_read(path))
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not JSON", "Use the body of a webhook delivery.") from error
+        raise InputError(f"{path} is not JSON.", "Use the body of a webhook delivery.") from error
     if not isinstance(data, dict):
-        raise InputError(f"{path} is not a JSON object", "Use the body of a webhook delivery.")
+        raise InputError(f"{path} is not a JSON object.", "Use the body of a webhook delivery.")
     if "issue" not in data or "repository" not in data:
-        what = "a saved issue" if "title" in data else "no webhook payload"
+        what = "an issue, not a webhook payload" if "title" in data else "not a webhook payload"
         raise InputError(
-            f'{path} is {what}: a payload has "action", "repository" and "issue"',
-            "Save one from Advanced, Recent deliveries on the App's page. `bot triage` reads an issue itself.",
+            f'{path} is {what}: it needs "action", "repository" and "issue".',
+            "Save one from Advanced > Recent Deliveries on the App's page. To triage an issue, use `bot triage`.",
         )
     return data
 
@@ -84,13 +84,13 @@ def _read(path: Path) -> str:
     try:
         return path.read_text("utf-8", "replace")
     except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror})", "Check the path.") from error
+        raise InputError(f"{path} cannot be read: {error.strerror}.", "Check the path.") from error
 
 
 # `bot github handle`: one event of a GitHub workflow, without a server.
 
 github_app = typer.Typer(
-    help="GitHub without a server.",
+    help="Triage GitHub issues without a server.",
     no_args_is_help=True,
     epilog=examples("bot github handle --event-file event.json"),
 )
@@ -124,9 +124,7 @@ def handle(
             envvar="GITHUB_STEP_SUMMARY", help="Append the summary to this file. Default: print it."
         ),
     ] = None,
-    login: Annotated[
-        str, typer.Option(help="The account that the token's comments are by.")
-    ] = "github-actions[bot]",
+    login: Annotated[str, typer.Option(help="The account that the token posts as.")] = "github-actions[bot]",
 ) -> None:
     """Triage the issue of one event and write what .github/distriage.yml allows; the token is in GITHUB_TOKEN."""
     from bot.github.action import TokenGitHub, handle_event, summary
@@ -185,16 +183,16 @@ def _config_group() -> None:
 
 @config_app.command(epilog=EXAMPLE)
 def check(
-    file: Annotated[Path, typer.Argument(help="A .github/distriage.yml.")],
+    file: Annotated[Path, typer.Argument(help="Path to a .github/distriage.yml.")],
 ) -> None:
-    """List every problem in a configuration file, one per line; exit with code 1 if there is one."""
+    """List every problem in a configuration file, one per line; exit with code 1 if there are any."""
     from bot.github.repo_config import ConfigError, config_notes, parse_config
     from knowledge.taxonomy import load_taxonomy
 
     try:
         text = file.read_text("utf-8", "replace")
     except OSError as error:
-        raise InputError(f"{file} cannot be read ({error.strerror})", "Check the path.") from error
+        raise InputError(f"{file} cannot be read: {error.strerror}.", "Check the path.") from error
     taxonomy = load_taxonomy()
     try:
         config = parse_config(text, lambda axis: frozenset(taxonomy.ids(axis)))
@@ -225,18 +223,19 @@ def backfill(
     ] = None,
     since: Annotated[
         datetime | None,
-        typer.Option(formats=["%Y-%m-%d"], help="Only issues opened since this day (GitHub)."),
+        typer.Option(formats=["%Y-%m-%d"], help="Only issues opened on or after this date (GitHub)."),
     ] = None,
     max: Annotated[
-        int, typer.Option(min=0, help="At most so many issues, the newest first on GitHub. 0: all.")
+        int,
+        typer.Option(
+            min=0, help="Read at most this many issues, newest first when reading from GitHub; 0 means all."
+        ),
     ] = 0,
-    again: Annotated[
-        bool, typer.Option("--again", help="Delete what is kept of the repository and start over.")
-    ] = False,
+    again: Annotated[bool, typer.Option("--again", help="Delete the stored history and start over.")] = False,
 ) -> None:
-    """Read a repository's issues into its history, so that the same failure is found again.
+    """Read a repository's issues into its history, so that repeat failures are recognized.
 
-    Nothing is written to GitHub. A run that was interrupted goes on where it stopped; a later run reads what changed.
+    Nothing is written to GitHub. An interrupted run resumes where it stopped; a later run reads only what has changed.
     """
     from bot.cli.operate import fill_from_file, fill_from_github
     from bot.settings import load_settings
@@ -255,12 +254,12 @@ def backfill(
 
 
 def replay(
-    repository: Annotated[str, typer.Argument(help="A repository whose history is kept, as OWNER/REPO.")],
+    repository: Annotated[str, typer.Argument(help="A repository with a stored history, as OWNER/REPO.")],
     fit: Annotated[
-        bool, typer.Option("--fit", help="Use the threshold fitted to its own marks from now on.")
+        bool, typer.Option("--fit", help="From now on, use the threshold fitted to this repository's marks.")
     ] = False,
 ) -> None:
-    """Show what would have been shown of its history, forward in time, and what people marked later."""
+    """Replay a repository's history in order: what would have been posted, and how people marked it later."""
     from bot.cli.operate import replay_history
     from bot.settings import load_settings
 

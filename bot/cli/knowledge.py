@@ -52,7 +52,7 @@ def taxonomy(
 
 @corpus_app.command(epilog=examples("bot corpus stats"))
 def stats() -> None:
-    """Count the cases by how they ended, framework, type, stage, symptom and label source."""
+    """Count cases by outcome, framework, type, stage, symptom and label source."""
     from dataclasses import asdict
 
     from rich.console import Console

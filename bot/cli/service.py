@@ -27,7 +27,7 @@ def register_mcp(app: typer.Typer) -> None:
 
 
 def mcp() -> None:
-    """Serve triage, explanations, search and diagnostics scripts over MCP on standard input and output; read-only."""
+    """Serve triage, explanations, search and diagnostics scripts over MCP (standard input and output); read-only."""
     from bot.api.mcp_server import serve_stdio
 
     serve_stdio()
@@ -86,7 +86,7 @@ def worker(
 
 
 def doctor() -> None:
-    """Check settings, database, model, App credentials and Slack, and say how to fix what is wrong."""
+    """Check the settings, database, model, App credentials and Slack, and explain how to fix any problem."""
     from bot.serve.doctor import examine
 
     with waiting("checking"):
@@ -102,7 +102,7 @@ def forget(
     repository: Annotated[str, typer.Argument(help="OWNER/REPO.")],
     yes: Annotated[bool, typer.Option("--yes", help="Delete without asking.")] = False,
 ) -> None:
-    """Delete everything stored about a repository: triages, comments' records, corrections, deliveries, history."""
+    """Delete everything stored about a repository: triages, comment records, corrections, deliveries, history."""
     import re
 
     from bot.cli.operate import forget_repository
@@ -180,7 +180,7 @@ def deliveries_show(delivery: Annotated[str, typer.Argument(help="Id of the deli
 def deliveries_retry(
     delivery: Annotated[str, typer.Argument(help="Id of a dead delivery, or `all`.")],
 ) -> None:
-    """Queue a dead delivery again."""
+    """Requeue a dead delivery."""
     from bot.cli.operate import retry_dead
 
     retried = retry_dead(None if delivery == "all" else delivery)

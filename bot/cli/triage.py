@@ -111,7 +111,7 @@ def triage_command(
     reports: Annotated[
         list[str],
         typer.Argument(
-            help="Files (.md, .txt, .log, .json of a GitHub issue, .jsonl batch), a folder with the logs of one job, "
+            help="Files (.md, .txt, .log, a GitHub issue as .json, a .jsonl batch), a folder with the logs of one job, "
             "or - for standard input."
         ),
     ],
@@ -138,7 +138,9 @@ def triage_command(
     ] = False,
     repository: Annotated[
         str | None,
-        typer.Option(help="OWNER/REPO whose history to search for the same failure; see `bot backfill`."),
+        typer.Option(
+            help="Search this repository's history (OWNER/REPO) for the same failure; see `bot backfill`."
+        ),
     ] = None,
     dry_run: Annotated[
         bool,

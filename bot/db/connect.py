@@ -128,8 +128,10 @@ def database_url(settings: Settings) -> Iterator[str]:
     try:
         psycopg.connect(url, connect_timeout=10).close()
     except psycopg.Error as error:
+        # libpq adds a question on further lines.
+        reason = str(error).partition("\n")[0].removeprefix("connection failed: ").rstrip(".")
         raise SettingsError(
-            f"The database does not answer: {' '.join(str(error).split())}.",
+            f"Cannot connect to the database: {reason}.",
             "Check DISTRIAGE_DATABASE_URL (postgresql://user:password@host/name) and that the server is running.",
         ) from None
     yield url

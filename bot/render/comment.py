@@ -22,8 +22,10 @@ from bot.render.findings import (
     script_fold,
 )
 from bot.render.wording import (
+    CAUSE,
     DIAGNOSTICS,
     NARROW_DOWN,
+    OWN_DEFECT,
     SIMILAR,
     TRIED,
     UNCLEAR,
@@ -132,12 +134,10 @@ def _headline(view: View) -> list[str]:
     sentences = []
     if found and not getattr(view.triage, found[0]).by_people:
         axis, id_, p = found
-        sentences.append(f"**{view.words(axis, id_)}** — {how_sure(p)}.")
-    causes = view.claimed("cause")
+        sentences.append(f"{axis.capitalize()}: **{view.words(axis, id_)}**, {how_sure(p)}.")
+    causes = [cause for cause in view.claimed("cause") if cause[0] != OWN_DEFECT]
     if causes and not view.triage.cause.by_people:
-        sentences.append(
-            f"Cause, a hypothesis: {view.words('cause', causes[0][0])} — {how_sure(causes[0][1])}."
-        )
+        sentences.append(f"{CAUSE}: {view.words('cause', causes[0][0])}, {how_sure(causes[0][1])}.")
     if not sentences and not view.corrected and view.level == "always" and not view.findings:
         return ["Not enough information to name the symptom."]
     if sentences and not view.claimed("type") and not view.triage.type.by_people:
@@ -312,7 +312,5 @@ def _cases(cases: list[Neighbour]) -> list[str]:
     for case in cases:
         link, name = case_link(case.url), code_span(case.id, 80)
         shown = f"[{name}]({link})" if link else name
-        lines.append(
-            f"- {shown} — {prose(case.title, 100)}. {prose(case.resolution or '', RESOLUTION_CHARS)}"
-        )
+        lines.append(f"- {shown}: {prose(case.title, 100)}. {prose(case.resolution or '', RESOLUTION_CHARS)}")
     return ["\n".join(lines)]

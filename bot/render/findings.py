@@ -11,10 +11,8 @@ from knowledge.triage import AXES, Finding, QuotedLine, Triage
 
 # The folded sections of the GitHub comment.
 
-BY_PROGRAM = "This reply was written by a program from a catalogue of known failures and the lines it quotes."
-BY_COMPARISON = (
-    "This reply was written by a program that compared the report with this repository's earlier issues."
-)
+BY_PROGRAM = "A program wrote this reply, based on a catalogue of known failures and the lines quoted above."
+BY_COMPARISON = "A program wrote this reply after comparing the report with this repository's earlier issues."
 FEEDBACK = (
     "A maintainer can correct it (`/triage symptom=D.2.1 cause=network_environment`), run it again (`/triage`) or "
     "switch it off for this repository (`/triage off`). The author can hide it with `/triage dismiss` and see how it "

@@ -19,6 +19,9 @@ OUT_OF_SCOPE: dict[Scope, str] = {
     "too_little": "There isn't enough text here to say anything.",
     "unreadable": "I can only read English prose, and there is no log here to go by.",
 }
+CAUSE = "Possible cause"
+OWN_DEFECT = "framework_defect"
+"""The cause that a maintainer assumes anyway; no comment names it."""
 ANSWER = "Verified answer, drafted by"
 NARROW_DOWN = "To narrow this down"
 SIMILAR = "Similar issues"

@@ -87,7 +87,8 @@ def read_bytes(path: str) -> tuple[bytes, Gap | None]:
         ) from error
     except OSError as error:
         raise InputError(
-            f"{printable(path)} cannot be read: {error.strerror}.", "Check the path; - reads standard input."
+            f"{printable(path)} cannot be read: {error.strerror}.",
+            "Check the path, or use - to read standard input.",
         ) from error
 
 

@@ -14,7 +14,7 @@ NEEDED = {"issues": "write", "metadata": "read", "contents": "read"}
 
 
 def examine() -> list[Checked]:
-    """All findings, in the order in which to mend them."""
+    """All findings, in the order in which to fix them."""
     try:
         settings = load_service_settings()
     except UserError as error:
@@ -22,7 +22,7 @@ def examine() -> list[Checked]:
     findings = [Checked("ok", "settings", "read")]
     findings += [
         Checked(
-            "missing",
+            "warning",
             "settings",
             said,
             "docs/operating.md lists all settings.",
@@ -60,7 +60,7 @@ def _database(settings: Settings) -> Iterator[Checked]:
         behind = pending(url)
     if behind:
         yield Checked(
-            "missing", "database", f"{kind} answers, but its schema is out of date", "Run `bot db upgrade`."
+            "warning", "database", f"{kind} answers, but its schema is out of date", "Run `bot db upgrade`."
         )
     else:
         yield Checked("ok", "database", f"{kind} answers; its schema is up to date")
@@ -70,7 +70,7 @@ def _model(settings: Settings) -> Iterator[Checked]:
     from bot.runtime.core import EngineCore
 
     EngineCore(settings)
-    yield Checked("ok", "model", "loads")
+    yield Checked("ok", "model", "loaded")
 
 
 def _github(settings: Settings) -> Iterator[Checked]:

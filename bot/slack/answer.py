@@ -22,6 +22,7 @@ from bot.gate.slack import TEXT_CHARS, PassedMessage, code, code_block, link, pa
 from bot.render.answer import support, written
 from bot.render.wording import (
     ANSWER,
+    CAUSE,
     DIAGNOSTICS,
     KINDS,
     NARROW_DOWN,
@@ -118,7 +119,7 @@ def headline(view: View) -> list[str]:
         return [f"*{OUT_OF_SCOPE[view.triage.scope]}*"]
     kind = other_kind(view)
     if kind is not None and not view.triage.findings:
-        return [f"*This reads like {KINDS.get(kind, 'something else')}, not a failure* — {_type_sure(view)}."]
+        return [f"*This reads like {KINDS.get(kind, 'something else')}, not a failure*, {_type_sure(view)}."]
     unclear = [] if view.claimed("type") or view.triage.findings else [UNCLEAR]
     found = [line for f in view.triage.findings[:MAX_FINDINGS] for line in _finding(f)]
     return [*unclear, *found, _symptom(view), *_cause(view)]
@@ -151,7 +152,7 @@ def other_kind(view: View) -> str | None:
 
 
 def _finding(finding: Finding) -> list[str]:
-    lines = [f"*{opening(finding)}: {prose(finding.title, 120)}* — {how_sure(finding.p)}"]
+    lines = [f"*{opening(finding)}: {prose(finding.title, 120)}*, {how_sure(finding.p)}"]
     lines += [code(" ".join(clean(quote.text).split()), 200) for quote in finding.lines[:1]]
     lines.append(prose(finding.answer, 520))
     lines += [f"Check: {prose(check.replace('**', ''), 300)}" for check in finding.check[:1]]
@@ -164,7 +165,7 @@ def _symptom(view: View) -> str:
         claimed = view.claimed(axis)
         if claimed:
             names = " / ".join(view.words(axis, id_) for id_, _ in claimed[:2])
-            shown = f"{names} — {_sure(getattr(view.triage, axis), claimed[0][1])}."
+            shown = f"{names}, {_sure(getattr(view.triage, axis), claimed[0][1])}."
             return shown if view.triage.findings else f"*{shown[:-1]}*"
     near = [
         f"{view.words('symptom', r.id)} {round(100 * r.p)}%"
@@ -179,8 +180,8 @@ def _cause(view: View) -> list[str]:
     if not causes:
         return []
     axis = view.triage.cause
-    said = "Cause" if axis.by_people else "Cause, a hypothesis"
-    return [f"{said}: {view.words('cause', causes[0][0])} — {_sure(axis, causes[0][1])}."]
+    said = "Cause" if axis.by_people else CAUSE
+    return [f"{said}: {view.words('cause', causes[0][0])}, {_sure(axis, causes[0][1])}."]
 
 
 def _sure(axis: Axis, p: float) -> str:
@@ -207,7 +208,7 @@ def fixes(view: View, links: Links) -> list[Block]:
 def _fix(place: int, fix: FixAdvice, view: View, links: Links, *, whole: bool) -> list[str]:
     count, of = fix.support.count, fix.support.of
     behind = f"{count or 'none'} of {of} {prose(fix.support.scope, 100)}"
-    lines = [f"{place}. *{prose(fix.name, 80)}* — {behind}"]
+    lines = [f"{place}. *{prose(fix.name, 80)}*, {behind}"]
     if whole:
         lines.append(f"   {prose(fix.text, 350)}")
     near = [n for n in view.triage.neighbours if fix.id in n.labels.fix][:2]
@@ -242,7 +243,7 @@ def cases(view: View, links: Links) -> list[Block]:
     """The nearest labelled cases, with links."""
     lines = []
     for case in view.triage.neighbours[:_CASES]:
-        line = f"• {links(case.url, case.id)} — {code(case.title, 100)}"
+        line = f"• {links(case.url, case.id)}: {code(case.title, 100)}"
         lines.append(
             line + (f". How it ended: {prose(case.resolution, RESOLUTION_CHARS)}" if case.resolution else "")
         )

@@ -114,8 +114,8 @@ def test_without_a_known_failure_claims_come_with_their_lines_fixes_and_short_co
     checks = [QuickCheck(run="py-spy dump --pid PID", reading="The odd one out.")]
     body = shown(a_triage(findings=[], checks=checks), level="claims")
     words = (
-        "**Hang (`D.2.1`)** — likely (83%).",
-        "Cause, a hypothesis: Network environment",
+        "Symptom: **Hang (`D.2.1`)**, likely (83%).",
+        "Possible cause: Network environment",
         "line 1: It hangs.",
         "What resolved similar reports",
         "(12 of 31",

@@ -20,7 +20,7 @@ def test_the_known_failure_comes_first_and_the_rest_is_folded() -> None:
     text = of(a_triage())
     told = (
         "## Triage of `acme/train#1`",
-        "### Known failure: NCCL picked an interface that the other node can't reach — likely (94%)",
+        "### Known failure: NCCL picked an interface that the other node can't reach, likely (94%)",
         "line 2: Watchdog caught timeout",
         "Set `NCCL_SOCKET_IFNAME=eth0`.",
         "- Check: `NCCL_DEBUG=INFO torchrun train.py`",
