@@ -222,7 +222,7 @@ def _duty_row(name: str, duty: str, one: DutySummary) -> list[str]:
         _plain(one.tokens_in, ",d"),
         _plain(one.tokens_out, ",d"),
         _pair(_each(one.tokens_in, n), _each(one.tokens_out, n), ".0f"),
-        _plain(one.cost, ".2f"),
+        _plain(one.cost, ".4f"),
         _plain(_each(one.cost, n / 1000), ".2f"),
         _pair(one.p50, one.p95, ".1f"),
         ", ".join(f"{count} {how}" for count, how in known if count) or "0",

@@ -23,6 +23,8 @@ from tests.eval.factory import UNTAUGHT, predicted, prepared, run_of
 from tests.llm.fake_server import MODEL, Answer, FakeLlm, serve
 from tests.llm.second_readers import duty_of, sensible
 
+SHIPPED = Path(__file__).parents[2] / "eval" / "cassette.jsonl.gz"
+
 
 @pytest.fixture(scope="module")
 def items() -> list[Prepared]:
@@ -121,6 +123,18 @@ def test_every_duty_is_measured_at_the_server_and_again_from_the_recorded_answer
     for row, again in zip(live.duty_rows(), replayed.duty_rows(), strict=True):
         assert row[:-1] == again[:-1]
         assert (row[-1], again[-1]) == (f"{row[2]} asked", f"{row[2]} recorded")
+
+
+def test_the_shipped_cassette_is_said_to_lack_figures_and_three_duties(items: list[Prepared]) -> None:
+    local = Refitted(UNTAUGHT)
+    local.fit(TrainingSet(items[3:], items[3:], load_taxonomy()))
+    with open_llm_systems(local, FakeEncoder(), replaying(SHIPPED, 1.0, 10.0), fits=None) as made:
+        part = table_of(made["distriage+llm"], items[:3])
+    assert [row[1:] for row in part.duty_rows()] == [["adjudicator", "3", "0", *["–"] * 6, "0"]]
+    assert part.duty_notes() == [
+        "distriage+llm, adjudicator: 3 of 3 answers come from the cassette, without tokens and seconds.",
+        "No recorded answers of the reader, the writer and the verifier.",
+    ]
 
 
 def test_the_writer_is_asked_only_on_request(

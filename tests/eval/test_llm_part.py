@@ -74,7 +74,7 @@ def test_each_duty_has_a_row_with_calls_tokens_dollars_and_seconds() -> None:
     text = llm_markdown(part(100, usage(calls=calls), usage(calls=[call(seconds=2.0)])))
     table = text.partition("What each duty of the LLM took:")[2]
     assert (
-        "| distriage+llm | reader | 120 | 0 | 120,000 | 12,000 | 1000 / 100 | 0.24 | 2.00 | 1.5 / 2.0 |"
+        "| distriage+llm | reader | 120 | 0 | 120,000 | 12,000 | 1000 / 100 | 0.2400 | 2.00 | 1.5 / 2.0 |"
         in table
     )
     assert "| distriage+llm | adjudicator | 120 | 60 | 300,000 | 12,000 | 2500 / 100 |" in table
