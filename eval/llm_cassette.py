@@ -1,7 +1,8 @@
 """A cassette: what an LLM answered to the questions of an evaluation, to be replayed without it.
 
-JSON lines, packed (.gz) or not. The first names the model and its duties. Every other line holds a duty, the hash of
-the whole question (`question`), the hash of the report it is about (`subject`), and the answer; no text of a report.
+JSON lines, packed (.gz) or not. The first names the model and the duties that rank. Every other line holds a duty, the
+hash of the whole question (`question`), the hash of the report it is about (`subject`), the answer, and what it took;
+no text of a report.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +19,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from knowledge.errors import DataError
 from knowledge.training.records import read_jsonl
 from llm.budget import MemoryLedger
-from llm.calls import LlmAccess
+from llm.calls import Kept, LlmAccess
 from llm.faults import NotRecorded
-from llm.values import ChatClient, ChatReply, ChatRequest, Duty, LlmConfig
+from llm.values import RANKING, ChatClient, ChatReply, ChatRequest, Duty, LlmConfig, Tokens, Took
 
 _REMEDY = "Record one: bot eval --systems distriage,distriage+llm --llm-cassette FILE --record"
 
@@ -33,8 +35,20 @@ class Head(BaseModel):
     duties: tuple[Duty, ...]
 
 
+class Figures(BaseModel):
+    """What an answer took: tokens, and seconds until it was read."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    tokens_in: int
+    tokens_out: int
+    estimated: bool
+    """The server did not report all of its tokens."""
+    seconds: float
+
+
 class Entry(BaseModel):
-    """Every other line."""
+    """Every other line. `took` is None in cassettes that were recorded before it was kept."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -42,6 +56,15 @@ class Entry(BaseModel):
     question: str
     subject: str
     answer: dict[str, Any]
+    took: Figures | None = None
+
+    @property
+    def kept(self) -> Kept:
+        """The answer with what it took."""
+        if self.took is None:
+            return Kept(self.answer)
+        tokens = Tokens(self.took.tokens_in, self.took.tokens_out, self.took.estimated)
+        return Kept(self.answer, Took(tokens, self.took.seconds))
 
 
 class Cassette:
@@ -60,8 +83,8 @@ class Cassette:
         self._file = file
         self._record = recorded is not None
         self._lock = threading.Lock()
-        self._exact: dict[str, dict[str, Any]] = {}
-        self._about: dict[tuple[Duty, str], dict[str, Any]] = {}
+        self._exact: dict[str, Entry] = {}
+        self._about: dict[tuple[Duty, str], Entry] = {}
         self.head, entries = (recorded, []) if recorded and not file.exists() else _read(file)
         if recorded and self.head != recorded:
             raise DataError(
@@ -79,19 +102,29 @@ class Cassette:
         earlier = f"; {self.earlier} were given to an earlier question about the same report"
         return f"The answers are recorded ones{earlier if self.earlier else ''}."
 
-    def get(self, request: ChatRequest) -> dict[str, Any] | None:
+    def holds(self, duty: Duty) -> bool:
+        """Whether it has any answer of this duty."""
+        return any(duty == known for known, _ in self._about)
+
+    def get(self, request: ChatRequest) -> Kept | None:
         """See the protocol. A recording cassette knows only the very question."""
         exact = self._exact.get(request.content_key)
         earlier = self._about.get((request.duty, request.subject))
         if exact is not None or earlier is None or self._record:
-            return exact
+            return exact.kept if exact else None
         with self._lock:
             self.earlier += 1
-        return shown_alone(earlier, request.schema)
+        return replace(earlier.kept, value=shown_alone(earlier.answer, request.schema))
 
-    def put(self, request: ChatRequest, value: dict[str, Any]) -> None:
+    def put(self, request: ChatRequest, kept: Kept) -> None:
         """See the protocol. A recording cassette writes at once, so a run that breaks off keeps what it paid for."""
-        entry = Entry(duty=request.duty, question=request.content_key, subject=request.subject, answer=value)
+        entry = Entry(
+            duty=request.duty,
+            question=request.content_key,
+            subject=request.subject,
+            answer=kept.value,
+            took=_figures(kept.took) if kept.took else None,
+        )
         with self._lock:
             self._keep(entry)
             if self._record:
@@ -100,8 +133,8 @@ class Cassette:
                     out.write(f"{start}{entry.model_dump_json()}\n")
 
     def _keep(self, entry: Entry) -> None:
-        self._exact[entry.question] = entry.answer
-        self._about[entry.duty, entry.subject] = entry.answer
+        self._exact[entry.question] = entry
+        self._about[entry.duty, entry.subject] = entry
 
 
 class _Silent:
@@ -124,16 +157,37 @@ def shown_alone(answer: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[st
     }
 
 
-def replaying(file: Path) -> LlmAccess:
-    """Access to a cassette alone: no server, no costs, weights as shipped. DataError when it cannot be read."""
+def _figures(took: Took) -> Figures:
+    tokens = took.tokens
+    return Figures(
+        tokens_in=tokens.input,
+        tokens_out=tokens.output,
+        estimated=tokens.estimated,
+        seconds=round(took.seconds, 3),
+    )
+
+
+def replaying(file: Path, price_input: float = 0.0, price_output: float = 0.0) -> LlmAccess:
+    """Access to a cassette alone: no server, nothing spent, weights as shipped.
+
+    The writer replays where the cassette holds its answers. Prices are US dollars per million tokens.
+    DataError when it cannot be read.
+    """
     cassette = Cassette(file)
-    config = LlmConfig("http://cassette.invalid/v1", cassette.head.model, duties=cassette.head.duties)
+    writing: tuple[Duty, ...] = ("writer",) if cassette.holds("writer") else ()
+    config = LlmConfig(
+        "http://cassette.invalid/v1",
+        cassette.head.model,
+        duties=(*cassette.head.duties, *writing),
+        price_input=price_input,
+        price_output=price_output,
+    )
     return LlmAccess(config, MemoryLedger(), cassette, None, _silent)
 
 
 def recording(file: Path, access: LlmAccess) -> LlmAccess:
     """Access that asks what the file does not hold and adds the answers to it. DataError when it is another model's."""
-    head = Head(model=access.config.model, duties=access.config.duties)
+    head = Head(model=access.config.model, duties=tuple(d for d in access.config.duties if d in RANKING))
     if file.suffix == ".gz":
         raise DataError(f"{file}: answers cannot be added to a packed file.", "Name a .jsonl file.")
     cassette = Cassette(file, head)

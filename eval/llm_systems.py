@@ -14,7 +14,17 @@ from typing import Literal, cast
 
 from embeddings.encoder import Encoder
 from eval.llm_cassette import Cassette
-from eval.protocol import Asked, CasePrediction, Opinion, Predictions, TrainingSet, Usage, Verdict, axes_of
+from eval.protocol import (
+    Asked,
+    CallUsage,
+    CasePrediction,
+    Opinion,
+    Predictions,
+    TrainingSet,
+    Usage,
+    Verdict,
+    axes_of,
+)
 from eval.summary import Worth
 from eval.systems import SHOWN, Refitted, Shipped, opinions_of
 from knowledge.cases import load_cases
@@ -27,14 +37,14 @@ from knowledge.report import Report
 from knowledge.signatures import SignatureTable
 from knowledge.training.items import Prepared
 from knowledge.triage import AXES, Triage
-from llm.calls import Breaker, Caller, LlmAccess, NoCache
+from llm.calls import Breaker, Call, Caller, LlmAccess, NoCache
 from llm.duties import QUESTION_TOKENS, Question, adjudicator_request, read_verdict, with_lines
-from llm.faults import BreakerOpen, LlmFault, NotAsked, UnknownIds
+from llm.faults import BreakerOpen, LlmFault, UnknownIds
 from llm.fit_fusion import FitRow, fit, nested
 from llm.fusion import FusionWeights, Measured, fuse, load_weights, write_measured
 from llm.prompts import ShownLines, new_token
 from llm.second_reader import Course, SecondReader
-from llm.values import Clock, LlmConfig, RealClock
+from llm.values import RANKING, Clock, LlmConfig, RealClock
 
 # One report asked about for an evaluation: by distriage with the LLM, or by the LLM alone.
 
@@ -47,7 +57,7 @@ class Answer:
     course: Course | None = None
 
 
-def fused(report: Report, knowledge: Knowledge, reader: SecondReader) -> Answer:
+def fused(report: Report, knowledge: Knowledge, config: LlmConfig, reader: SecondReader) -> Answer:
     """As the service answers it."""
     done = reader.triage(report, knowledge)
     course, note = done.course, done.note
@@ -63,6 +73,8 @@ def fused(report: Report, knowledge: Knowledge, reader: SecondReader) -> Answer:
         made_up=course.made_up,
         voided=course.voided,
         fabricated=count_fabricated(done.triage, report, knowledge),
+        late=course.late,
+        calls=_usages(course.calls, config),
     )
     near = tuple(neighbour.id for neighbour in done.triage.neighbours[:SHOWN])
     return Answer(Verdict(opinions_of(done.judgement), near, usage), course)
@@ -86,17 +98,19 @@ def alone(report: Report, knowledge: Knowledge, config: LlmConfig, caller: Calle
         fault = error
     seconds = time.monotonic() - start
     if fault is not None:
-        return Answer(Verdict({}, (), _failed(fault, config, seconds)))
+        return Answer(Verdict({}, (), _failed(Call.failed(request.duty, fault), fault, config, seconds)))
+    call = Call.answered(request.duty, done)
     usage = Usage(
         used=True,
-        asked=not done.cached,
+        asked=call.asked,
         cached=done.cached,
-        tokens_in=done.tokens.input,
-        tokens_out=done.tokens.output,
-        cost=config.cost(done.tokens),
+        tokens_in=call.spent.input,
+        tokens_out=call.spent.output,
+        cost=config.cost(call.spent),
         seconds=seconds,
         made_up=done.value.fabricated,
         voided=done.value.fabricated > 0,
+        calls=_usages([call], config),
     )
     ranked = {
         axis: Opinion(tuple((id_, 0.0) for id_ in ids)) for axis, ids in done.value.rankings.items() if ids
@@ -104,17 +118,39 @@ def alone(report: Report, knowledge: Knowledge, config: LlmConfig, caller: Calle
     return Answer(Verdict(ranked, (), usage))
 
 
-def _failed(fault: LlmFault, config: LlmConfig, seconds: float) -> Usage:
+def _failed(call: Call, fault: LlmFault, config: LlmConfig, seconds: float) -> Usage:
     return Usage(
         used=False,
-        asked=not isinstance(fault, NotAsked),
+        asked=call.asked,
         cached=False,
-        tokens_in=fault.tokens.input,
-        tokens_out=fault.tokens.output,
-        cost=config.cost(fault.tokens),
+        tokens_in=call.spent.input,
+        tokens_out=call.spent.output,
+        cost=config.cost(call.spent),
         seconds=seconds,
         faults=[fault.reason],
         voided=isinstance(fault, UnknownIds),
+        calls=_usages([call], config),
+    )
+
+
+def _usages(calls: Sequence[Call], config: LlmConfig) -> list[CallUsage]:
+    """The questions that were put, now or when they were recorded."""
+    return [_usage(call, config) for call in calls if call.cached or call.asked]
+
+
+def _usage(call: Call, config: LlmConfig) -> CallUsage:
+    took = call.took
+    if took is None:
+        return CallUsage(duty=call.duty, kept=call.cached)
+    return CallUsage(
+        duty=call.duty,
+        kept=call.cached,
+        failed=call.fault is not None,
+        tokens_in=took.tokens.input,
+        tokens_out=took.tokens.output,
+        estimated=took.tokens.estimated,
+        cost=config.cost(took.tokens),
+        seconds=round(took.seconds, 3),
     )
 
 
@@ -139,8 +175,9 @@ def count_fabricated(triage: Triage, report: Report, knowledge: Knowledge) -> in
 
 
 def rows_of(run: Predictions, heard: Mapping[str, Course]) -> list[FitRow]:
-    """The cases about which the LLM said something, by id of the case."""
-    return [_row(case, heard[case.id]) for case in run.cases if case.id in heard and heard[case.id].duties]
+    """The cases on which the LLM moved probabilities; a written answer moves none."""
+    ranked = {id_: course for id_, course in heard.items() if set(course.duties) & set(RANKING)}
+    return [_row(case, ranked[case.id]) for case in run.cases if case.id in ranked]
 
 
 def refused(run: Predictions, rows: Sequence[FitRow]) -> Predictions:
@@ -163,7 +200,7 @@ def store(data_dir: Path, config: LlmConfig, rows: Sequence[FitRow], decided: Wo
     provenance = {
         "how": "fitted on out-of-fold judgements; reported figures come from nested folds",
         "model": config.model,
-        "duties": list(config.duties),
+        "duties": [duty for duty in config.duties if duty in RANKING],
         "cases": len(rows),
         "date": date.today().isoformat(),
     }
@@ -288,7 +325,7 @@ class LlmSystem:
         config = self.config
         asked = Asked(
             model=config.model,
-            duties=["adjudicator"] if self.name == "llm" else list(config.duties),
+            duties=["adjudicator"] if self.name == "llm" else list(config.all_duties),
             price_input=config.price_input,
             price_output=config.price_output,
             weights="none" if self.name == "llm" else self._weights,
@@ -301,7 +338,7 @@ class LlmSystem:
     def _ask(self, report: Report, knowledge: Knowledge) -> Answer:
         if self.name == "llm":
             return alone(report, knowledge, self.config, self._caller)
-        return fused(report, knowledge, self._reader)
+        return fused(report, knowledge, self.config, self._reader)
 
     def _knowledge(self) -> Knowledge:
         judging = self._local.judging

@@ -23,6 +23,23 @@ class _Value(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class CallUsage(_Value):
+    """One question to an LLM. What it took is None where a kept answer does not say."""
+
+    duty: str
+    kept: bool
+    """The answer comes from a cassette or the cache: what it took is of the day it was asked for."""
+    failed: bool = False
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    estimated: bool = False
+    """The server did not report all of its tokens."""
+    cost: float | None = None
+    """US dollars, at the prices of this run."""
+    seconds: float | None = None
+    """Until its reply was read, a second attempt included."""
+
+
 class Usage(_Value):
     """What one report took of an LLM, and what came of it."""
 
@@ -46,6 +63,10 @@ class Usage(_Value):
     """The reason, or the whole answer, was void, since it named what does not exist."""
     fabricated: int = 0
     """Ids, lines and cases that do not exist in what came out."""
+    late: bool = False
+    """The time did not suffice for a written answer."""
+    calls: list[CallUsage] = []
+    """Each question of the duties, now or when it was recorded."""
 
 
 class Asked(_Value):
@@ -58,6 +79,16 @@ class Asked(_Value):
     weights: str
     note: str = ""
     """Where the answers come from, unless they were asked for."""
+
+    @property
+    def priced(self) -> bool:
+        """Whether a price is set."""
+        return self.price_input + self.price_output > 0
+
+    @property
+    def replayed(self) -> bool:
+        """Whether the answers are recorded ones."""
+        return bool(self.note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +134,7 @@ def sum_up(usages: Sequence[Usage]) -> UsageSummary | None:
     if not usages:
         return None
     fresh = [one for one in usages if one.asked and not one.cached]
-    seconds = np.array([one.seconds for one in fresh])
+    p50, p95 = _percentiles([one.seconds for one in fresh])
     return UsageSummary(
         reports=len(usages),
         used=sum(one.used for one in usages),
@@ -113,8 +144,8 @@ def sum_up(usages: Sequence[Usage]) -> UsageSummary | None:
         tokens_out=_mean([one.tokens_out for one in fresh]),
         cost=sum(one.cost for one in usages),
         cost_each=_mean([one.cost for one in fresh]),
-        p50=float(np.percentile(seconds, 50)) if fresh else None,
-        p95=float(np.percentile(seconds, 95)) if fresh else None,
+        p50=p50,
+        p95=p95,
         fallbacks=sum(not one.used for one in usages),
         partial=sum(one.used and bool(one.faults) for one in usages),
         faults=dict(Counter(fault for one in usages for fault in one.faults).most_common()),
@@ -124,8 +155,62 @@ def sum_up(usages: Sequence[Usage]) -> UsageSummary | None:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class DutySummary:
+    """What one duty took. Sums and times are over the `measured` calls, those known to have taken something."""
+
+    calls: int
+    """Questions that were put, in this run or when they were recorded."""
+    failed: int
+    """Without an answer of use; what they took counts."""
+    measured: int
+    recorded: int
+    """Of the measured ones, those put when the cassette was recorded."""
+    estimated: int
+    """Of the measured ones, those whose tokens the server did not report."""
+    tokens_in: int | None
+    """None where nothing was measured."""
+    tokens_out: int | None
+    cost: float | None
+    """US dollars; None also where no price is set."""
+    p50: float | None
+    """Seconds."""
+    p95: float | None
+
+
+def sum_up_duties(usages: Sequence[Usage], *, priced: bool) -> dict[str, DutySummary]:
+    """What each duty took that was asked for, or answered from a cassette or the cache."""
+    calls: dict[str, list[CallUsage]] = {}
+    for call in (call for one in usages for call in one.calls):
+        calls.setdefault(call.duty, []).append(call)
+    return {duty: _duty(own, priced=priced) for duty, own in calls.items()}
+
+
+def _duty(calls: Sequence[CallUsage], *, priced: bool) -> DutySummary:
+    known = [call for call in calls if call.seconds is not None]
+    p50, p95 = _percentiles([call.seconds or 0.0 for call in known])
+    return DutySummary(
+        calls=len(calls),
+        failed=sum(call.failed for call in calls),
+        measured=len(known),
+        recorded=sum(call.kept for call in known),
+        estimated=sum(call.estimated for call in known),
+        tokens_in=sum(call.tokens_in or 0 for call in known) if known else None,
+        tokens_out=sum(call.tokens_out or 0 for call in known) if known else None,
+        cost=sum(call.cost or 0.0 for call in known) if known and priced else None,
+        p50=p50,
+        p95=p95,
+    )
+
+
 def _mean(values: Sequence[float]) -> float | None:
     return float(np.mean(values)) if values else None
+
+
+def _percentiles(values: Sequence[float]) -> tuple[float | None, float | None]:
+    if not values:
+        return None, None
+    return float(np.percentile(values, 50)), float(np.percentile(values, 95))
 
 
 SCORED: tuple[Judged, ...] = ("type", "distributed", "stage", "symptom", "cause", "fix")

@@ -9,7 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from eval.ceiling import AxisCeiling, Ceiling
-from eval.llm_part import HEADINGS, LlmPart, verdict_of
+from eval.llm_part import DUTY_HEADINGS, HEADINGS, LlmPart, verdict_of
 from eval.metrics import UNRANKED, Scored, scored
 from eval.plots import class_bars, confusion, reliability, risk_coverage
 from eval.protocol import CasePrediction, Predictions
@@ -146,6 +146,7 @@ def report_html(
         name=name,
         llm=llm,
         llm_headings=HEADINGS,
+        duty_headings=DUTY_HEADINGS,
         llm_verdict=verdict_of(llm.worth) if llm and llm.worth else "",
     )
 

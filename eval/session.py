@@ -314,6 +314,7 @@ def checked_llm(
     held_out: bool,
     cassette: Path | None = None,
     record: bool = False,
+    writer: bool = False,
 ) -> None:
     """UserError when what is asked of the LLM needs other systems or other splits."""
     if fit_fusion and not {"distriage", TOGETHER} <= set(names):
@@ -330,6 +331,13 @@ def checked_llm(
     if cassette and not set(names) & set(LLM):
         raise UserError(
             "--llm-cassette requires a system with an LLM.", f"Use: --systems distriage,{TOGETHER}"
+        )
+    if writer and TOGETHER not in names:
+        raise UserError(f"--writer requires the system {TOGETHER}.", f"Use: --systems {TOGETHER} --writer")
+    if writer and cassette and not record:
+        raise UserError(
+            "--writer asks a server; a cassette replays the written answers that it holds.",
+            "Leave out --writer, or add --record.",
         )
     if fresh and not set(names) & set(LLM):
         raise UserError(

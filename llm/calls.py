@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from llm.budget import Ledger, within_budget
-from llm.faults import BadReply, BreakerOpen, Busy, LlmFault, NoTime, RateLimited, Unavailable
+from llm.faults import BadReply, BreakerOpen, Busy, LlmFault, NotAsked, NoTime, RateLimited, Unavailable
 from llm.fusion import Measured
 from llm.replies import find_object
-from llm.values import ChatClient, ChatReply, ChatRequest, Clock, LlmConfig, Tokens
+from llm.values import ChatClient, ChatReply, ChatRequest, Clock, Duty, LlmConfig, Tokens, Took
 
 # The circuit breaker: a server that keeps failing is left alone for a while, then tried once.
 
@@ -94,13 +94,21 @@ class Breaker:
 KEEP_DAYS = 30
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The JSON object of a reply, and what it took to get it; None where that is not known."""
+
+    value: dict[str, Any]
+    took: Took | None = None
+
+
 class ReplyCache(Protocol):
     """The hole where replies are kept."""
 
-    def get(self, request: ChatRequest) -> dict[str, Any] | None:
-        """The JSON object that answered `request`; None when there is none."""
+    def get(self, request: ChatRequest) -> Kept | None:
+        """What answered `request`; None when there is none."""
 
-    def put(self, request: ChatRequest, value: dict[str, Any]) -> None:
+    def put(self, request: ChatRequest, kept: Kept) -> None:
         """Keep it."""
 
 
@@ -113,16 +121,18 @@ def cache_key(config: LlmConfig, request: ChatRequest) -> str:
 class NoCache:
     """Keeps nothing, for measurements of latency and cost."""
 
-    def get(self, request: ChatRequest) -> dict[str, Any] | None:
+    def get(self, request: ChatRequest) -> Kept | None:
         """See the protocol."""
         return None
 
-    def put(self, request: ChatRequest, value: dict[str, Any]) -> None:
+    def put(self, request: ChatRequest, kept: Kept) -> None:
         """See the protocol."""
 
 
 class FileCache:
     """One small file a reply, kept for 30 days; a file that is damaged or unreadable is no entry.
+
+    What a reply took is not kept.
 
     Replies stem from redacted reports, yet they are about somebody's report: the files are private (0600).
     """
@@ -132,22 +142,22 @@ class FileCache:
         self._folder = folder
         self._config = config
 
-    def get(self, request: ChatRequest) -> dict[str, Any] | None:
+    def get(self, request: ChatRequest) -> Kept | None:
         """See the protocol."""
         try:
             value = json.loads(self._file(request).read_text("utf-8"))
         except (OSError, ValueError):
             return None
-        return value if isinstance(value, dict) else None
+        return Kept(value) if isinstance(value, dict) else None
 
-    def put(self, request: ChatRequest, value: dict[str, Any]) -> None:
+    def put(self, request: ChatRequest, kept: Kept) -> None:
         """See the protocol. A full or read-only disk costs the entry, not the triage."""
         try:
             file = self._file(request)
             file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             handle, name = tempfile.mkstemp(dir=file.parent)
             with os.fdopen(handle, "w", encoding="utf-8") as out:
-                json.dump(value, out)
+                json.dump(kept.value, out)
             Path(name).replace(file)
         except OSError:
             return
@@ -175,11 +185,43 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Answered(Generic[T]):
-    """A checked answer; a cached one cost nothing."""
+    """A checked answer and what it took, None where a cached one does not say; a cached one costs nothing now."""
 
     value: T
-    tokens: Tokens
+    took: Took | None
     cached: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One question of a duty and what came of it."""
+
+    duty: Duty
+    took: Took | None
+    """None where a cached answer does not say."""
+    cached: bool = False
+    fault: LlmFault | None = None
+
+    @classmethod
+    def answered(cls, duty: Duty, answer: Answered[Any]) -> Call:
+        """A question that was answered, now or before."""
+        return cls(duty, answer.took, answer.cached)
+
+    @classmethod
+    def failed(cls, duty: Duty, fault: LlmFault) -> Call:
+        """A question without an answer, or one that was not put."""
+        return cls(duty, Took(fault.tokens, fault.seconds), fault=fault)
+
+    @property
+    def asked(self) -> bool:
+        """Whether it really went to the server."""
+        put = not isinstance(self.fault, NotAsked) or self.spent != Tokens()
+        return put and not self.cached
+
+    @property
+    def spent(self) -> Tokens:
+        """What it cost now."""
+        return Tokens() if self.cached or self.took is None else self.took.tokens
 
 
 class Caller:
@@ -203,13 +245,19 @@ class Caller:
         kept = self._cache.get(request)
         if kept is not None:
             try:
-                return Answered(read(kept), Tokens(), cached=True)
+                return Answered(read(kept.value), kept.took, cached=True)
             except LlmFault:
                 kept = None  # kept under an older check
         with self._slot(until), self.breaker.watching(self._clock.monotonic):
-            value, answer, tokens = self._paid(request, read, scope, until)
-        self._cache.put(request, value)
-        return Answered(answer, tokens)
+            start = self._clock.monotonic()
+            try:
+                value, answer, tokens = self._paid(request, read, scope, until)
+            except LlmFault as fault:
+                fault.seconds = self._clock.monotonic() - start
+                raise
+            took = Took(tokens, self._clock.monotonic() - start)
+        self._cache.put(request, Kept(value, took))
+        return Answered(answer, took)
 
     def _paid(
         self, request: ChatRequest, read: Callable[[dict[str, Any]], T], scope: str, until: float

@@ -19,13 +19,17 @@ from llm.values import Tokens
 
 
 class LlmFault(DistriageError):
-    """Root; `tokens` is what the attempt probably cost all the same. Its text never quotes a reply."""
+    """Root; `tokens` is what the attempt probably cost all the same. Its text never quotes a reply.
+
+    `seconds` is the time until the question failed; 0 when it was not put.
+    """
 
     reason: ClassVar[str] = "fault"
 
     def __init__(self, tokens: Tokens | None = None, detail: str = "") -> None:
         super().__init__(f"{self.reason}: {detail}" if detail else self.reason)
         self.tokens = tokens or Tokens()
+        self.seconds = 0.0
 
 
 class Unavailable(LlmFault):

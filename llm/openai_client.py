@@ -92,7 +92,7 @@ class Gathering:
     @property
     def tokens(self) -> Tokens:
         """As told by the server, else estimated from what was sent and came."""
-        return self._usage or Tokens(self._prompt, -(-self._chars // CHARS_PER_TOKEN))
+        return self._usage or Tokens(self._prompt, -(-self._chars // CHARS_PER_TOKEN), estimated=True)
 
     def reply(self) -> ChatReply:
         """The whole reply; raises `Refused` or `Truncated`."""

@@ -86,9 +86,7 @@ def digest() -> str:
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def make_request(
-    duty: Duty, fill: Fill, schema: dict[str, Any], token: str, subject: str = ""
-) -> ChatRequest:
+def make_request(duty: Duty, fill: Fill, schema: dict[str, Any], token: str, subject: str) -> ChatRequest:
     """The request of a duty with the delimiter `token`; its content key does not depend on the token."""
     plain_system, plain_user = _render(duty, fill, NO_TOKEN)
     content = json.dumps([duty, plain_system, plain_user, schema], sort_keys=True)

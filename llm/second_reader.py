@@ -13,7 +13,7 @@ from knowledge.readback import move, taken_out
 from knowledge.report import Report
 from knowledge.taxonomy import Taxonomy
 from knowledge.triage import AXES, SecondReading, Triage, WrittenAnswer
-from llm.calls import Answered, Caller
+from llm.calls import Call, Caller
 from llm.dialect import Dialect, address_of, arguments
 from llm.draft import Draft
 from llm.duties import (
@@ -30,7 +30,7 @@ from llm.duties import (
     reader_request,
     with_lines,
 )
-from llm.faults import Busy, LlmFault, NotAsked, NoTime, TimedOut, UnknownIds
+from llm.faults import Busy, LlmFault, NoTime, TimedOut, UnknownIds
 from llm.fusion import FusionWeights, Judgements, fuse, load_weights
 from llm.prompts import ShownLines, new_token
 from llm.values import MAX_WAIT, RANKING, ChatRequest, Clock, Duty, LlmConfig, Tokens
@@ -66,23 +66,28 @@ class Course:
     answer: WrittenAnswer | None = None
     late: bool = False
     """The time did not suffice for an answer; what was heard is kept, so another attempt gets further."""
-    duties: list[Duty] = field(default_factory=list)
-    faults: list[LlmFault] = field(default_factory=list)
-    tokens: Tokens = field(default_factory=Tokens)
-    cached: int = 0
-    """Duties that were answered from the cache."""
+    calls: list[Call] = field(default_factory=list)
+    """Every question in the order of asking, those that were not put included."""
 
-    def done(self, duty: Duty, answered: Answered[T]) -> T:
-        """Book an answer."""
-        self.duties.append(duty)
-        self.tokens += answered.tokens
-        self.cached += answered.cached
-        return answered.value
+    @property
+    def duties(self) -> list[Duty]:
+        """The duties that were done, in order; a draft that was written again counts twice."""
+        return [call.duty for call in self.calls if call.fault is None]
 
-    def failed(self, fault: LlmFault) -> None:
-        """Book a fault with what it cost."""
-        self.faults.append(fault)
-        self.tokens += fault.tokens
+    @property
+    def faults(self) -> list[LlmFault]:
+        """Why duties were not done."""
+        return [call.fault for call in self.calls if call.fault is not None]
+
+    @property
+    def tokens(self) -> Tokens:
+        """Spent on this triage."""
+        return sum((call.spent for call in self.calls), Tokens())
+
+    @property
+    def cached(self) -> int:
+        """Duties that were answered from the cache."""
+        return sum(call.cached for call in self.calls)
 
     def fused(self, weights: FusionWeights) -> Judgements:
         """The judgement of both; the local one as it is where the LLM said nothing."""
@@ -92,7 +97,7 @@ class Course:
     @property
     def asked(self) -> bool:
         """Whether a question really went to the server."""
-        return self.cached < len(self.duties) or any(not isinstance(f, NotAsked) for f in self.faults)
+        return any(call.asked for call in self.calls)
 
     @property
     def made_up(self) -> int:
@@ -252,15 +257,17 @@ class SecondReader:
     ) -> T | None:
         """The answer, booked; None after a fault, which is booked too."""
         try:
-            return course.done(request.duty, self._caller.ask(request, read, course.scope, until))
+            answered = self._caller.ask(request, read, course.scope, until)
         except LlmFault as fault:
-            course.failed(fault)
+            course.calls.append(Call.failed(request.duty, fault))
             course.late |= request.duty not in RANKING and isinstance(fault, TimedOut | NoTime | Busy)
             return None
+        course.calls.append(Call.answered(request.duty, answered))
+        return answered.value
 
     def _until(self, course: Course, duty: Duty) -> float:
         """The moment until which a duty is waited for, so that those after it have their share."""
-        configured = set(self._config.duties) | ({"verifier"} if "writer" in self._config.duties else set())
+        configured = set(self._config.all_duties)
         if not course.examined.reading.report.write:
             configured -= {"writer", "verifier"}
         order = list(SHARES)

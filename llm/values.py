@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, Protocol
 
@@ -25,9 +25,20 @@ class Tokens:
 
     input: int = 0
     output: int = 0
+    estimated: bool = field(default=False, compare=False)
+    """At least part of it was not told by the server."""
 
     def __add__(self, other: Tokens) -> Tokens:
-        return Tokens(self.input + other.input, self.output + other.output)
+        estimated = self.estimated or other.estimated
+        return Tokens(self.input + other.input, self.output + other.output, estimated)
+
+
+@dataclass(frozen=True, slots=True)
+class Took:
+    """What one question took: tokens, and seconds until its reply was read, a second attempt and its pause included."""
+
+    tokens: Tokens
+    seconds: float
 
 
 CHARS_PER_TOKEN = 3
@@ -116,6 +127,11 @@ class LlmConfig:
     price_output: float = 0.0
     max_output: int = 2000
     use: Use = "measured"
+
+    @property
+    def all_duties(self) -> tuple[Duty, ...]:
+        """The configured duties with the verifier, which comes with the writer."""
+        return (*self.duties, "verifier") if "writer" in self.duties else self.duties
 
     def cost(self, tokens: Tokens) -> float:
         """US dollars."""

@@ -48,6 +48,8 @@ class WriterQuestion:
 
     triage: Triage
     shown: ShownLines
+    subject: str = ""
+    """The redacted report's content hash."""
 
     @cached_property
     def entries(self) -> Mapping[str, str]:
@@ -95,7 +97,8 @@ class WriterQuestion:
 def writer_question(triage: Triage, reading: Reading) -> WriterQuestion:
     """The question with as much of the report as its budget allows."""
     rest = writer_request(WriterQuestion(triage, ShownLines({})), NO_TOKEN).estimated
-    return WriterQuestion(triage, choose_lines(reading, max(0, QUESTION_TOKENS - rest - NOTE_TOKENS)))
+    shown = choose_lines(reading, max(0, QUESTION_TOKENS - rest - NOTE_TOKENS))
+    return WriterQuestion(triage, shown, reading.report.content_hash)
 
 
 def writer_request(
@@ -114,7 +117,9 @@ def writer_request(
             "partly": question.shown.partly,
         }
 
-    return make_request("writer", fill, writer_schema(), token)
+    # A second draft answers another question about the same report.
+    subject = f"{question.subject} again" if draft else question.subject
+    return make_request("writer", fill, writer_schema(), token, subject)
 
 
 def _again(draft: Draft, voided: Sequence[Voided], fence: Fence) -> str:
@@ -223,7 +228,7 @@ def verifier_request(draft: Draft, question: WriterQuestion, token: str) -> Chat
             "draft": fence.around("DRAFT", "\n".join(numbered_parts(draft))),
         }
 
-    return make_request("verifier", fill, verifier_schema(), token)
+    return make_request("verifier", fill, verifier_schema(), token, question.subject)
 
 
 def read_verdicts(value: Mapping[str, Any], draft: Draft) -> frozenset[int]:

@@ -288,6 +288,12 @@ def eval_command(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Ignore the reply cache, so cost and latency cover every call.")
     ] = False,
+    writer: Annotated[
+        bool,
+        typer.Option(
+            "--writer", help="Also measure the LLM's writer and verifier: up to three more calls per report."
+        ),
+    ] = False,
     llm_cassette: Annotated[
         Path | None,
         typer.Option(help="Recorded LLM answers (.jsonl, .jsonl.gz) to replay; makes no server calls."),
@@ -326,11 +332,21 @@ def eval_command(
     names = checked((ALL if table and systems == "distriage" else systems).split(","))
     held_out = bool(data) and not cross_validate
     checked_llm(
-        names, fit_fusion=fit_fusion, fresh=fresh, held_out=held_out, cassette=llm_cassette, record=record
+        names,
+        fit_fusion=fit_fusion,
+        fresh=fresh,
+        held_out=held_out,
+        cassette=llm_cassette,
+        record=record,
+        writer=writer,
     )
     make = _plan(data or [], held_out, skip_known, splits, folds)
     runs, systems_run, found = _run(
-        names, make, _access(llm_cassette, record=record), fit_fusion=fit_fusion, fresh=fresh
+        names,
+        make,
+        _access(llm_cassette, record=record, writer=writer),
+        fit_fusion=fit_fusion,
+        fresh=fresh,
     )
     eval_output.show(runs, study1, report)
     eval_output.show_findings(found, report)
@@ -351,15 +367,16 @@ def _plan(
     return lambda session: session.cross_validated(data, splits, folds)
 
 
-def _access(cassette: Path | None, *, record: bool) -> LlmAccess | None:
+def _access(cassette: Path | None, *, record: bool, writer: bool) -> LlmAccess | None:
     """How the LLM is asked: as configured, from a cassette, or as configured and into the cassette."""
     from bot.runtime.llm_setup import llm_access
     from bot.settings import load_settings
     from eval.llm_cassette import recording, replaying
 
+    settings = load_settings()
     if cassette is not None and not record:
-        return replaying(cassette)
-    configured = llm_access(load_settings())
+        return replaying(cassette, settings.llm_price_input, settings.llm_price_output)
+    configured = llm_access(settings, writer=writer)
     return configured if cassette is None or configured is None else recording(cassette, configured)
 
 

@@ -44,8 +44,12 @@ def open_second_reader(settings: Settings) -> Iterator[SecondReader | None]:
         yield SecondReader(config, caller, clock, measured.weights if measured else None)
 
 
-def llm_access(settings: Settings) -> LlmAccess | None:
-    """What an evaluation needs to ask the LLM; None where none is configured."""
+def llm_access(settings: Settings, *, writer: bool = False) -> LlmAccess | None:
+    """What an evaluation needs to ask the LLM; None where none is configured.
+
+    An evaluation scores rankings, and nobody reads what is written: the writer and its verifier are asked only where
+    `writer` wants to know what they take.
+    """
     from bot.db.llm_ledger import open_ledger
     from llm.calls import FileCache, LlmAccess
     from llm.openai_client import OpenAiClient
@@ -54,8 +58,8 @@ def llm_access(settings: Settings) -> LlmAccess | None:
     if config is None:
         return None
     measured = measurement(settings, config)
-    # An evaluation scores rankings; nobody would read the answers.
-    config = replace(config, duties=tuple(duty for duty in config.duties if duty in RANKING))
+    wanted = {duty for duty in config.duties if duty in RANKING} | ({"writer"} if writer else set())
+    config = replace(config, duties=tuple(duty for duty in DUTIES if duty in wanted))
     cache = FileCache(settings.data_dir / "cache" / "llm", config)
     return LlmAccess(config, open_ledger(settings), cache, measured, lambda: OpenAiClient(config))
 

@@ -25,6 +25,7 @@ OPTIONS = (
     "table",
     "fit-fusion",
     "fresh",
+    "writer",
 )
 
 

@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -159,9 +160,11 @@ def test_too_little_is_not_kept(tmp_path: Path) -> None:
         (["distriage", "llm"], {"fit_fusion": True}, "with and without"),
         (["distriage", "distriage+llm"], {"fit_fusion": True, "held_out": True}, "needs folds"),
         (["distriage"], {"fresh": True}, "--fresh requires"),
+        (["distriage", "llm"], {"writer": True}, "--writer requires the system distriage.llm"),
+        (["distriage+llm"], {"writer": True, "cassette": Path("a.jsonl")}, "--writer asks a server"),
     ],
 )
-def test_options_that_need_other_systems_say_so(names: list[str], options: dict[str, bool], why: str) -> None:
-    given = {"fit_fusion": False, "fresh": False, "held_out": False, **options}
+def test_options_that_need_other_systems_say_so(names: list[str], options: dict[str, Any], why: str) -> None:
+    given: dict[str, Any] = {"fit_fusion": False, "fresh": False, "held_out": False, **options}
     with pytest.raises(UserError, match=why):
         checked_llm(names, **given)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from eval.ceiling import shipped_ceiling
-from eval.llm_part import HEADINGS, LlmPart, llm_markdown, llm_part
+from eval.llm_part import DUTY_HEADINGS, HEADINGS, LlmPart, llm_markdown, llm_part
 from eval.protocol import Asked, Predictions, Usage
 from eval.report import report_html
 from eval.summary import summarise
 from tests.eval.factory import predicted, run_of
-from tests.eval.test_usage import usage
+from tests.eval.test_usage import UNKNOWN, call, usage
 
 ASKED = Asked(
     model="acme-7b", duties=["reader", "adjudicator"], price_input=0.2, price_output=0.8, weights="as shipped"
@@ -67,6 +69,72 @@ def test_the_rule_has_the_last_word() -> None:
     )
 
 
+def test_each_duty_has_a_row_with_calls_tokens_dollars_and_seconds() -> None:
+    calls = [call(), call("adjudicator", tokens_in=4000, seconds=3.0), call("adjudicator", failed=True)]
+    text = llm_markdown(part(100, usage(calls=calls), usage(calls=[call(seconds=2.0)])))
+    table = text.partition("What each duty of the LLM took:")[2]
+    assert (
+        "| distriage+llm | reader | 120 | 0 | 120,000 | 12,000 | 1000 / 100 | 0.2400 | 2.00 | 1.5 / 2.0 |"
+        in table
+    )
+    assert "| distriage+llm | adjudicator | 120 | 60 | 300,000 | 12,000 | 2500 / 100 |" in table
+    assert table.index("| reader |") < table.index("| adjudicator |")
+
+
+def test_a_duty_without_a_price_names_the_settings() -> None:
+    free = ASKED.model_copy(update={"price_input": 0.0, "price_output": 0.0})
+    found = llm_part({"distriage+llm": run("distriage+llm", 90, usage(calls=[call(cost=0.0)]), asked=free)})
+    assert found is not None
+    assert found.duty_rows()[0][7:9] == ["–", "–"]
+    assert "DISTRIAGE_LLM_PRICE_INPUT and DISTRIAGE_LLM_PRICE_OUTPUT" in llm_markdown(found)
+    assert found.values()["duties"]["distriage+llm"]["reader"]["cost"] is None
+
+
+def test_a_duty_that_was_not_asked_is_named_with_the_option_that_asks_it() -> None:
+    reader = ASKED.model_copy(update={"duties": ["reader"]})
+    found = llm_part({"distriage+llm": run("distriage+llm", 90, usage(calls=[call()]), asked=reader)})
+    assert found is not None
+    assert found.duty_notes() == [
+        "Not asked: the adjudicator (DISTRIAGE_LLM_DUTIES).",
+        "Not asked: the writer and the verifier; --writer measures them.",
+    ]
+
+
+def test_a_duty_that_had_nothing_to_do_is_named() -> None:
+    every = ASKED.model_copy(update={"duties": ["reader", "adjudicator", "writer", "verifier"]})
+    late = usage(calls=[call(), call("adjudicator")], late=True)
+    found = llm_part({"distriage+llm": run("distriage+llm", 90, late, usage(calls=[call()]), asked=every)})
+    assert found is not None
+    assert found.duty_notes() == [
+        "60 reports left no time for a written answer (DISTRIAGE_LLM_TIMEOUT).",
+        "No question was put to the writer and the verifier.",
+    ]
+
+
+def test_a_replay_says_which_duties_have_no_recorded_answers_and_which_no_figures() -> None:
+    replay = ASKED.model_copy(update={"duties": ["adjudicator"], "note": "The answers are recorded ones."})
+    old = usage(cached=True, asked=False, cost=0.0, calls=[call("adjudicator", **UNKNOWN)])
+    new = usage(cached=True, asked=False, cost=0.0, calls=[call("adjudicator", kept=True)])
+    found = llm_part({"distriage+llm": run("distriage+llm", 90, old, new, asked=replay)})
+    assert found is not None
+    (row,) = found.duty_rows()
+    assert (row[2], row[4], row[10]) == ("120", "60,000", "60 recorded")
+    assert found.duty_notes() == [
+        "distriage+llm, adjudicator: 60 of 120 answers come from the cassette, without tokens and seconds.",
+        "No recorded answers of the reader, the writer and the verifier.",
+    ]
+
+
+def test_estimated_tokens_are_said_to_be() -> None:
+    found = part(100, usage(calls=[call(estimated=True), call("adjudicator")]))
+    assert "did not report the tokens of 120 calls" in found.duty_notes()[0]
+
+
+def test_the_llm_alone_lacks_no_duty() -> None:
+    alone = llm_part({"llm": run("llm", 90, usage(calls=[call("adjudicator")]))})
+    assert alone is not None and alone.duty_notes() == []
+
+
 def test_answers_from_the_cache_are_said_to_be() -> None:
     text = llm_markdown(part(100, usage(cached=True, asked=False, cost=0.0), usage()))
     assert "60 of 120 answers came from the cache" in text
@@ -95,7 +163,11 @@ def test_an_llm_that_never_answered_is_compared_with_nothing() -> None:
 
 
 def test_the_values_are_json_and_hold_what_the_text_tells() -> None:
-    told = json.loads(json.dumps(part().values()))
+    told = json.loads(json.dumps(part(100, usage(calls=[call()])).values()))
+    duty = told["duties"]["distriage+llm"]["reader"]
+    assert (duty["calls"], duty["tokens_in"], duty["p95"]) == (120, 120_000, 1.0)
+    assert duty["cost"] == pytest.approx(0.24)
+    assert told["duty_notes"][-1] == "No question was put to the adjudicator."
     assert told["usage"]["distriage+llm"]["p95"] == 1.0
     assert told["usage"]["distriage+llm"]["fabrication_rate"] == 0.0
     assert told["worth"]["use"] is True
@@ -104,12 +176,16 @@ def test_the_values_are_json_and_hold_what_the_text_tells() -> None:
 
 
 def test_the_page_shows_all_of_it() -> None:
-    made = runs()
+    made = runs(100, usage(calls=[call()]))
     page = report_html(
         list(made.values()), [summarise(one, 50) for one in made.values()], shipped_ceiling(), llm_part(made)
     )
     assert '<table id="llm">' in page
     assert all(f"<th>{heading}</th>" in page for heading in HEADINGS)
+    assert '<table id="duties">' in page
+    assert all(f"<th>{heading}</th>" in page for heading in DUTY_HEADINGS)
+    assert "<td>120,000</td>" in page
+    assert "Not asked: the writer and the verifier; --writer measures them." in page
     assert "Whether to ask it, by the rule of docs/llm.md: yes." in page
     assert "<td>better</td>" in page
     without = report_html([made["distriage"]], [summarise(made["distriage"], 50)], shipped_ceiling())

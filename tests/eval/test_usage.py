@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eval.protocol import Usage, sum_up
+from eval.protocol import CallUsage, Usage, sum_up, sum_up_duties
 
 
 def usage(**changes: object) -> Usage:
@@ -18,6 +18,39 @@ def usage(**changes: object) -> Usage:
         "seconds": 1.0,
     }
     return Usage.model_validate({**values, **changes})
+
+
+def call(duty: str = "reader", **changes: object) -> CallUsage:
+    values = {"kept": False, "tokens_in": 1000, "tokens_out": 100, "cost": 0.002, "seconds": 1.0}
+    return CallUsage.model_validate({"duty": duty, **values, **changes})
+
+
+UNKNOWN = {"kept": True, "tokens_in": None, "tokens_out": None, "cost": None, "seconds": None}
+
+
+def test_each_duty_is_summed_up_by_itself_over_what_is_known() -> None:
+    usages = [
+        usage(calls=[call(), call("adjudicator", tokens_in=4000)]),
+        usage(calls=[call(seconds=9.0, failed=True), call("adjudicator", kept=True, estimated=True)]),
+        usage(calls=[call(seconds=2.0), call("adjudicator", **UNKNOWN)]),
+    ]
+    found = sum_up_duties(usages, priced=True)
+    reader, adjudicator = found["reader"], found["adjudicator"]
+    assert (reader.calls, reader.failed, reader.measured, reader.recorded) == (3, 1, 3, 0)
+    assert (reader.tokens_in, reader.tokens_out, reader.cost) == (3000, 300, pytest.approx(0.006))
+    assert (reader.p50, reader.p95) == (2.0, pytest.approx(8.3))
+    assert (adjudicator.calls, adjudicator.measured, adjudicator.recorded) == (3, 2, 1)
+    assert (adjudicator.tokens_in, adjudicator.estimated) == (5000, 1)
+
+
+def test_a_duty_of_which_nothing_is_known_has_no_figures() -> None:
+    one = sum_up_duties([usage(calls=[call(**UNKNOWN)])] * 2, priced=True)["reader"]
+    assert (one.calls, one.measured) == (2, 0)
+    assert (one.tokens_in, one.tokens_out, one.cost, one.p50, one.p95) == (None,) * 5
+
+
+def test_without_a_price_a_duty_has_no_dollars() -> None:
+    assert sum_up_duties([usage(calls=[call()])], priced=False)["reader"].cost is None
 
 
 def test_without_an_llm_there_is_nothing_to_sum_up() -> None:

@@ -12,9 +12,9 @@ import pytest
 
 from llm import faults
 from llm.budget import EVERYWHERE, MemoryLedger
-from llm.calls import Caller, FileCache, NoCache
+from llm.calls import PAUSE, Call, Caller, FileCache, NoCache
 from llm.faults import LlmFault
-from llm.values import ChatReply, ChatRequest, LlmConfig, Tokens
+from llm.values import ChatReply, ChatRequest, LlmConfig, Tokens, Took
 from tests.llm.still_clock import ListClient, StillClock
 
 ASKED = ChatRequest("reader", "s", "u", {}, "content")
@@ -26,10 +26,14 @@ class Desk:
     """A caller and all its parts."""
 
     def __init__(
-        self, items: Iterable[ChatReply | LlmFault], config: LlmConfig = CONFIG, folder: Path | None = None
+        self,
+        items: Iterable[ChatReply | LlmFault],
+        config: LlmConfig = CONFIG,
+        folder: Path | None = None,
+        takes: float = 0.0,
     ) -> None:
         self.clock = StillClock()
-        self.client = ListClient(self.clock, items)
+        self.client = ListClient(self.clock, items, takes)
         self.ledger = MemoryLedger()
         cache = FileCache(folder, config) if folder else NoCache()
         self.caller = Caller(config, self.client, cache, self.ledger, self.clock)
@@ -51,15 +55,37 @@ def read(value: dict[str, Any]) -> int:
 def test_an_answer_is_read_and_paid() -> None:
     desk = Desk([GOOD])
     answered = desk.ask()
-    assert (answered.value, answered.tokens, answered.cached) == (1, Tokens(100, 50), False)
+    assert (answered.value, answered.took, answered.cached) == (1, Took(Tokens(100, 50), 0.0), False)
     assert desk.spent == pytest.approx(0.15)
+
+
+def test_an_answer_tells_its_seconds_with_the_second_attempt_and_the_pause() -> None:
+    desk = Desk([faults.ServerError(), GOOD], takes=2.0)
+    assert desk.ask().took == Took(Tokens(100, 50), pytest.approx(4.0 + PAUSE))
+
+
+def test_a_question_that_failed_tells_its_seconds_and_tokens() -> None:
+    desk = Desk([ChatReply("no", Tokens(90, 3))], takes=2.0)
+    with pytest.raises(faults.InvalidJson) as failed:
+        desk.ask()
+    call = Call.failed("reader", failed.value)
+    assert call.took == Took(Tokens(90, 3), 2.0)
+    assert call.asked and call.spent == Tokens(90, 3)
+
+
+def test_a_question_that_was_not_put_took_nothing() -> None:
+    desk = Desk([GOOD], takes=2.0)
+    with pytest.raises(faults.NoTime) as failed:
+        desk.ask(until=0.1)
+    call = Call.failed("reader", failed.value)
+    assert (call.asked, call.spent) == (False, Tokens())
 
 
 def test_the_same_question_is_not_paid_for_twice(tmp_path: Path) -> None:
     desk = Desk([GOOD], folder=tmp_path)
     desk.ask()
     again = desk.ask()
-    assert (again.value, again.tokens, again.cached) == (1, Tokens(), True)
+    assert (again.value, again.took, again.cached) == (1, None, True)
     assert len(desk.client.asked) == 1
     assert desk.spent == pytest.approx(0.15)
 
@@ -95,7 +121,7 @@ def test_a_passing_fault_gets_a_second_attempt(fault: LlmFault) -> None:
 
 def test_a_first_attempt_that_broke_is_paid_and_told_with_the_second() -> None:
     desk = Desk([faults.Unreachable(Tokens(100, 30)), GOOD])
-    assert desk.ask().tokens == Tokens(200, 80)
+    assert desk.ask().took.tokens == Tokens(200, 80)
     assert desk.spent == pytest.approx(0.28)
 
 
@@ -112,6 +138,7 @@ def test_the_budget_is_asked_before_the_second_attempt_too() -> None:
     with pytest.raises(faults.BudgetSpent) as caught:
         desk.ask()
     assert (len(desk.client.asked), caught.value.tokens) == (1, Tokens(100, 30))
+    assert Call.failed("reader", caught.value).asked, "the first attempt was"
     assert desk.spent == pytest.approx(0.13)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,14 +12,14 @@ from eval.llm_cassette import Cassette, Head, recording, replaying
 from knowledge.engine import Knowledge
 from knowledge.errors import DataError
 from llm.budget import MemoryLedger
-from llm.calls import Caller, LlmAccess, NoCache
+from llm.calls import Caller, Kept, LlmAccess, NoCache
 from llm.faults import NotRecorded
 from llm.openai_client import OpenAiClient
-from llm.second_reader import SecondReader
-from llm.values import ChatRequest, LlmConfig, RealClock
-from tests.llm.fake_server import FakeLlm
+from llm.second_reader import Course, SecondReader
+from llm.values import DUTIES, ChatRequest, LlmConfig, RealClock, Tokens, Took
+from tests.llm.fake_server import Answer, Body, FakeLlm
 from tests.llm.questions import REPORT
-from tests.llm.second_readers import sensible
+from tests.llm.second_readers import a_draft, duty_of, sensible
 
 HEAD = Head(model="m", duties=("adjudicator",))
 SCHEMA = {
@@ -26,11 +27,26 @@ SCHEMA = {
 }
 ASKED = ChatRequest("adjudicator", "s", "u", SCHEMA, "question", "report")
 ANSWER = {"fix": ["b", "gone", "a"], "reason": "plain"}
+TOOK = Took(Tokens(4000, 200), 1.25)
+
+
+def invents_once(body: Body) -> Answer:
+    """A sensible model whose first draft names a variable that does not exist."""
+    again = "It refused:" in body["messages"][1]["content"]
+    if duty_of(body) == "writer" and not again:
+        return Answer(json.dumps(a_draft(body, "Set `NCCL_NO_SUCH_SWITCH` on each rank.")))
+    return sensible(body)
+
+
+def course_of(access: LlmAccess, knowledge: Knowledge) -> Course:
+    with access.client() as client:
+        caller = Caller(access.config, client, access.cache, access.ledger, RealClock())
+        return SecondReader(access.config, caller, RealClock()).triage(REPORT, knowledge).course
 
 
 def recorded(file: Path) -> Cassette:
     cassette = Cassette(file, HEAD)
-    cassette.put(ASKED, ANSWER)
+    cassette.put(ASKED, Kept(ANSWER, TOOK))
     return cassette
 
 
@@ -72,10 +88,55 @@ def test_an_answer_to_an_earlier_question_stands_with_what_is_still_shown(tmp_pa
     moved = replace(ASKED, content_key="after training")
     assert recording_one.get(moved) is None, "while it records it asks"
     cassette = Cassette(tmp_path / "a.jsonl")
-    assert cassette.get(ASKED) == ANSWER
+    assert cassette.get(ASKED) == Kept(ANSWER, TOOK)
     assert cassette.note == "The answers are recorded ones."
-    assert cassette.get(moved) == {"fix": ["b", "a"], "reason": "plain"}
+    assert cassette.get(moved) == Kept({"fix": ["b", "a"], "reason": "plain"}, TOOK)
     assert "1 were given to an earlier question" in cassette.note
+
+
+def test_answers_recorded_before_figures_were_kept_are_replayed_without_them(tmp_path: Path) -> None:
+    file = tmp_path / "old.jsonl"
+    entry = {"duty": "adjudicator", "question": "question", "subject": "report", "answer": ANSWER}
+    file.write_text(f"{HEAD.model_dump_json()}\n{json.dumps(entry)}\n")
+    assert Cassette(file).get(ASKED) == Kept(ANSWER, None)
+
+
+def test_estimated_tokens_are_recorded_as_such(tmp_path: Path) -> None:
+    took = Took(Tokens(10, 2, estimated=True), 0.5)
+    Cassette(tmp_path / "a.jsonl", HEAD).put(ASKED, Kept(ANSWER, took))
+    kept = Cassette(tmp_path / "a.jsonl").get(ASKED)
+    assert kept is not None and kept.took is not None and kept.took.tokens.estimated
+
+
+def test_a_written_answer_is_replayed_with_both_drafts_after_training_changed_the_questions(
+    llm: FakeLlm, config: LlmConfig, knowledge: Knowledge, tmp_path: Path
+) -> None:
+    llm.brain = invents_once
+    file = tmp_path / "answers.jsonl"
+    writing = replace(config, duties=DUTIES, timeout=20)
+    access = LlmAccess(writing, MemoryLedger(), NoCache(), None, lambda: OpenAiClient(writing))
+    live = course_of(recording(file, access), knowledge)
+    duties = ["reader", "adjudicator", "writer", "writer", "verifier"]
+    assert [call.duty for call in live.calls] == duties
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    assert rows[0]["duties"] == ["reader", "adjudicator"], (
+        "answers of the writer may be added to any cassette"
+    )
+    for number, row in enumerate(rows[1:]):
+        row["question"] = f"asked before training {number}"
+    file.write_text("\n".join(map(json.dumps, rows)))
+    replayed = course_of(replaying(file), knowledge)
+    assert replayed.answer == live.answer is not None
+    assert [(call.duty, call.cached) for call in replayed.calls] == [(duty, True) for duty in duties]
+    assert [call.took and call.took.tokens for call in replayed.calls] == [Tokens(1000, 100)] * 5
+    assert replayed.tokens == Tokens(), "nothing is spent on a replay"
+
+
+def test_a_cassette_without_written_answers_asks_no_writer(tmp_path: Path) -> None:
+    recorded(tmp_path / "a.jsonl")
+    access = replaying(tmp_path / "a.jsonl", 0.2, 0.8)
+    assert access.config.duties == ("adjudicator",)
+    assert (access.config.price_input, access.config.price_output) == (0.2, 0.8)
 
 
 @pytest.mark.parametrize("damage", ["", "{", "[1]", '{"model": "m"}', '{"model": "m", "duties": ["cook"]}'])

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from eval.llm_systems import Answer as Told
 from eval.llm_systems import alone, count_fabricated, fused
 from eval.protocol import Usage
@@ -15,7 +17,7 @@ from llm.budget import MemoryLedger
 from llm.calls import Caller, FileCache, NoCache, ReplyCache
 from llm.openai_client import OpenAiClient
 from llm.second_reader import SecondReader
-from llm.values import LlmConfig, RealClock
+from llm.values import DUTIES, RANKING, LlmConfig, RealClock
 from tests.llm.fake_server import Answer, FakeLlm
 from tests.llm.questions import REPORT
 from tests.llm.second_readers import duty_of, schema_of, sensible
@@ -27,7 +29,7 @@ def ask(config: LlmConfig, knowledge: Knowledge, *, by: str, cache: ReplyCache |
         caller = Caller(config, client, cache or NoCache(), MemoryLedger(), clock)
         if by == "llm":
             return alone(REPORT, knowledge, config, caller)
-        return fused(REPORT, knowledge, SecondReader(config, caller, clock))
+        return fused(REPORT, knowledge, config, SecondReader(config, caller, clock))
 
 
 def usage_of(told: Told) -> Usage:
@@ -47,6 +49,52 @@ def test_a_fused_answer_comes_with_what_it_took(
     assert sum(p for _, p in told.verdict.axes["symptom"].ranking) > 0.99
     assert set(told.verdict.neighbours) <= set(knowledge.store.cases)
     assert told.course is not None and told.course.duties == ["reader", "adjudicator"]
+
+
+def test_each_duty_tells_its_tokens_dollars_and_seconds(
+    llm: FakeLlm, config: LlmConfig, knowledge: Knowledge
+) -> None:
+    llm.brain = sensible
+    for duties, by, asked in (
+        (DUTIES, "distriage+llm", ["reader", "adjudicator", "writer", "verifier"]),
+        (RANKING, "distriage+llm", ["reader", "adjudicator"]),
+        (RANKING, "llm", ["adjudicator"]),
+    ):
+        usage = usage_of(ask(replace(config, duties=duties, timeout=20), knowledge, by=by))
+        assert [call.duty for call in usage.calls] == asked
+        assert all((call.tokens_in, call.tokens_out) == (1000, 100) for call in usage.calls)
+        assert sum(call.cost or 0 for call in usage.calls) == pytest.approx(usage.cost)
+        assert 0 < sum(call.seconds or 0 for call in usage.calls) <= usage.seconds + 0.01
+        assert not any(call.kept or call.failed or call.estimated for call in usage.calls)
+
+
+def test_a_duty_that_failed_tells_what_it_took_all_the_same(
+    llm: FakeLlm, config: LlmConfig, knowledge: Knowledge
+) -> None:
+    llm.brain = lambda body: Answer("no") if duty_of(body) == "reader" else sensible(body)
+    for by, failed in (("distriage+llm", [True, False]), ("llm", [False])):
+        usage = usage_of(ask(config, knowledge, by=by))
+        assert [call.failed for call in usage.calls] == failed
+        assert all(call.tokens_in == 1000 for call in usage.calls)
+
+
+def test_tokens_that_the_server_does_not_report_are_marked_as_estimated(
+    llm: FakeLlm, config: LlmConfig, knowledge: Knowledge
+) -> None:
+    llm.brain = lambda body: replace(sensible(body), tell_usage=False)
+    usage = usage_of(ask(replace(config, duties=("adjudicator",)), knowledge, by="distriage+llm"))
+    (call,) = usage.calls
+    assert call.estimated and call.tokens_in
+
+
+def test_a_cached_answer_does_not_say_what_it_took(
+    llm: FakeLlm, config: LlmConfig, knowledge: Knowledge, tmp_path: Path
+) -> None:
+    llm.brain = sensible
+    cache = FileCache(tmp_path, config)
+    ask(config, knowledge, by="distriage+llm", cache=cache)
+    usage = usage_of(ask(config, knowledge, by="distriage+llm", cache=cache))
+    assert [(call.kept, call.seconds, call.tokens_in) for call in usage.calls] == [(True, None, None)] * 2
 
 
 def test_an_answer_from_the_cache_is_told_to_be_one(

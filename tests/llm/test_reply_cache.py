@@ -7,7 +7,7 @@ import stat
 from dataclasses import replace
 from pathlib import Path
 
-from llm.calls import FileCache, cache_key
+from llm.calls import FileCache, Kept, cache_key
 from llm.values import ChatRequest, LlmConfig
 
 ASKED = ChatRequest("reader", "s", "u", {}, "content")
@@ -19,8 +19,8 @@ OTHER = replace(ASKED, content_key="other")
 def test_what_was_put_is_found(tmp_path: Path) -> None:
     cache = FileCache(tmp_path / "new", CONFIG)
     assert cache.get(ASKED) is None
-    cache.put(ASKED, {"a": ["é"]})
-    assert cache.get(ASKED) == {"a": ["é"]}
+    cache.put(ASKED, Kept({"a": ["é"]}))
+    assert cache.get(ASKED) == Kept({"a": ["é"]})
     assert stat.S_IMODE(next(tmp_path.glob("new/*/*.json")).stat().st_mode) == 0o600
 
 
@@ -37,7 +37,7 @@ def test_the_key_tells_models_servers_and_contents_apart() -> None:
 
 def test_a_damaged_entry_is_no_entry(tmp_path: Path) -> None:
     cache = FileCache(tmp_path, CONFIG)
-    cache.put(ASKED, {"a": 1})
+    cache.put(ASKED, Kept({"a": 1}))
     file = next(tmp_path.glob("*/*.json"))
     for damage in (b"", b"{", b"[1]", b"\xff\xfe"):
         file.write_bytes(damage)
@@ -47,16 +47,16 @@ def test_a_damaged_entry_is_no_entry(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_costs_the_entry_alone(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     cache = FileCache(tmp_path / "file", CONFIG)
-    cache.put(ASKED, {"a": 1})
+    cache.put(ASKED, Kept({"a": 1}))
     assert cache.get(ASKED) is None
 
 
 def test_old_entries_are_forgotten(tmp_path: Path) -> None:
     cache = FileCache(tmp_path, CONFIG)
-    cache.put(ASKED, {"a": 1})
-    cache.put(OTHER, {"b": 1})
+    cache.put(ASKED, Kept({"a": 1}))
+    cache.put(OTHER, Kept({"b": 1}))
     old = next(tmp_path.glob(f"{KEY[:2]}/{KEY}.json"))
     os.utime(old, (0, 0))
     assert cache.forget() == 1
     assert cache.get(ASKED) is None
-    assert cache.get(OTHER) == {"b": 1}
+    assert cache.get(OTHER) == Kept({"b": 1})
