@@ -20,6 +20,8 @@ class Framework(BaseModel):
     name: str
     spellings: tuple[str, ...] = ()
     packages: tuple[str, ...]
+    imported: tuple[str, ...]
+    """Top-level names of its code, as tracebacks have them."""
     repositories: tuple[str, ...]
     general: bool = False
     """Others are built on it, so that it is named in their reports, too."""

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 import re2
 
 from knowledge.evidence import Reading
-from knowledge.evidence.facts_table import framework_of
+from knowledge.evidence.facts_table import component_of, framework_of
 from knowledge.evidence.lines import Kind
+from knowledge.frameworks import Framework, frameworks
 from knowledge.triage import Axis, Distributed, MissingItem
 
 MOST = 2
@@ -22,18 +23,6 @@ _HANGS = frozenset({"D.2.1", "B.2", "C.4"})
 _SLOW = "D.2.3"
 _RESULTS = ("D.2.2", "D.2.4", "D.2.5", "D.2.other", "B.3")
 _GROUP = ("B.1", "B.2", "C.3", "D.1.1")
-_NAMES = {
-    "pytorch": ("torch", "PyTorch"),
-    "pytorch-lightning": ("pytorch-lightning", "Lightning"),
-    "colossal-ai": ("colossalai", "Colossal-AI"),
-    "megatron-lm": ("megatron", "Megatron-LM"),
-    "deepspeed": ("deepspeed", "DeepSpeed"),
-    "horovod": ("horovod", "Horovod"),
-    "tensorflow": ("tensorflow", "TensorFlow"),
-    "keras": ("keras", "Keras"),
-    "mxnet": ("mxnet", "MXNet"),
-    "ray": ("ray", "Ray"),
-}
 _SAID = {
     "python": re2.compile(r"(?i)\bpy(?:thon)?[ :=]{0,3}v?\d|\bcp\d{2,3}\b|\bpy3\d"),
     "cuda": re2.compile(r"(?i)\bcuda[-_ :=]{0,3}v?\d|\bcu\d{2,3}\b"),
@@ -174,7 +163,10 @@ def _compiler(reading: Reading, text: str, symptom: str) -> list[MissingItem]:
 
 
 def _versions(reading: Reading, text: str, symptom: str) -> list[MissingItem]:
-    wanted = [_NAMES[reading.framework]] if reading.framework in _NAMES and _is_about(reading) else []
+    about = next((one for one in frameworks() if one.id == reading.framework), None)
+    wanted = []
+    if about and _is_about(about, reading):
+        wanted.append((component_of(about.packages[0]) or about.id, about.name))
     own_side = _OWN_SIDE.search(text)
     if symptom == "A.2" or _PACKAGED.search(text):
         wanted.append(("python", "Python"))
@@ -194,10 +186,10 @@ def _versions(reading: Reading, text: str, symptom: str) -> list[MissingItem]:
     return [MissingItem(id="versions", ask=f"Please post the {noun} of {names}.")]
 
 
-def _is_about(reading: Reading) -> bool:
+def _is_about(framework: Framework, reading: Reading) -> bool:
     """Whether the framework is what fails to install or import, not just what the job uses."""
-    _, shown = _NAMES[reading.framework or ""]
-    return framework_of(reading.report.id) is not None or shown.lower() in reading.report.title.lower()
+    title = reading.report.title.lower()
+    return framework_of(reading.report.id) is not None or framework.name.lower() in title
 
 
 def _launch(reading: Reading, text: str) -> list[MissingItem]:

@@ -18,6 +18,7 @@ from knowledge.evidence.lines import Kind
 from knowledge.findings.failure import Failure
 from knowledge.findings.fitting import released, written
 from knowledge.findings.source import Example
+from knowledge.frameworks import frameworks
 from knowledge.judging.features import Floats, embed
 from knowledge.judging.retrieve import query_text
 from knowledge.report import Report
@@ -127,17 +128,9 @@ NAMES = (
     "another_line",
 )
 """What the columns are, in order."""
-_PARENTS = {
-    "accelerate": "pytorch",
-    "transformers": "pytorch",
-    "deepspeed": "pytorch",
-    "megatron-lm": "pytorch",
-    "colossal-ai": "pytorch",
-    "pytorch-lightning": "pytorch",
-    "horovod": "",
-    "keras": "tensorflow",
-    "vllm": "pytorch",
-}
+# Libraries that entries are about but no tracker of ours; and before Keras 3, what Keras ran on was TensorFlow.
+_OTHERS = {"accelerate": "pytorch", "transformers": "pytorch", "vllm": "pytorch", "keras": "tensorflow"}
+_PARENTS = {one.id: one.built_on for one in frameworks() if one.built_on} | _OTHERS
 _SAID = frozenset({Kind.PROSE, Kind.HEADING, Kind.COMMAND, Kind.ENVIRONMENT})
 _READ = frozenset({Kind.LOG, Kind.CODE, *_SAID})
 

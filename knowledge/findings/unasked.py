@@ -20,7 +20,7 @@ from knowledge.findings.failure import Failure
 from knowledge.findings.fitting import Fitted, has_release, newer_release, sentences
 from knowledge.findings.matcher import Match
 from knowledge.findings.pairs import about_another
-from knowledge.frameworks import framework_of_repository, general_ids
+from knowledge.frameworks import framework_of_repository, frameworks, general_ids
 
 # Reports that a known failure would not help: those of a regression, and those that name the defect themselves.
 #
@@ -120,33 +120,16 @@ _UNMEANT = re2.compile(
     r"|ZeroDivisionError|RecursionError|StopIteration|NotImplementedError|UnicodeDecodeError|PicklingError)\b"
 )
 _RAISES = re2.compile(r"^\s*(?:[-> ]*\d+\s+)?(?:raise\b|assert\b.*,|logger\.|warnings\.)")
-_FOLDERS = {
-    "pytorch-lightning": ("pytorch_lightning", "lightning", "lightning_fabric"),
-    "horovod": ("horovod",),
-    "ray": ("ray",),
-    "deepspeed": ("deepspeed",),
-    "accelerate": ("accelerate",),
-    "transformers": ("transformers",),
-    "mxnet": ("mxnet",),
-    "colossal-ai": ("colossalai",),
-    "megatron-lm": ("megatron",),
-    "keras": ("keras",),
-    "tensorflow": ("tensorflow", "tensorflow_core"),
-    "pytorch": ("torch",),
-    "fairseq": ("fairseq",),
-    "ignite": ("ignite",),
-    "byteps": ("byteps",),
-}
-"""Import names by framework id, and of projects whose trackers report failures of distributed training."""
 
 
 @cache
 def own_folders(repository: str) -> tuple[str, ...]:
     """Import names of the library whose tracker this is ("owner/name"); empty for any other repository."""
-    if framework := framework_of_repository(repository):
-        return _FOLDERS.get(framework, ())
-    name = repository.casefold().rpartition("/")[2]
-    return _FOLDERS.get(name, ()) or _FOLDERS.get("pytorch-lightning" if name == "lightning" else "", ())
+    id, name = framework_of_repository(repository), repository.casefold().rpartition("/")[2]
+    known = (
+        one.imported for one in frameworks() if id == one.id or (not id and name in (one.id, *one.imported))
+    )
+    return next(known, ())
 
 
 def raised_inside(reading: Reading) -> bool:

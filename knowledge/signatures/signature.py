@@ -15,20 +15,15 @@ import re2
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from knowledge.errors import DataError
+from knowledge.frameworks import framework_ids
 from knowledge.taxonomy import load_taxonomy
 
 Role = Literal["root", "consequence", "context"]
 
-FRAMEWORKS = (
-    *("pytorch", "tensorflow", "keras", "mxnet", "horovod"),
-    *("deepspeed", "megatron-lm", "colossal-ai", "pytorch-lightning", "ray"),
-)
-"""Names as knowledge/evidence reads them out of reports."""
-
 
 def _known(axis: str) -> Callable[[tuple[str, ...]], tuple[str, ...]]:
     def check(values: tuple[str, ...]) -> tuple[str, ...]:
-        ids = FRAMEWORKS if axis == "framework" else load_taxonomy().ids(axis)
+        ids = framework_ids() if axis == "framework" else load_taxonomy().ids(axis)
         unknown = sorted(set(values) - set(ids))
         if unknown or len(set(values)) < len(values):
             raise ValueError(f"unknown or repeated: {', '.join(unknown or values)}")
