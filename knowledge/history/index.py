@@ -214,7 +214,7 @@ def _best(scores: npt.NDArray[np.floating], k: int) -> Ints:
 _NO_DATE = float("-inf")
 
 
-class _View:
+class View:
     """One of the two vectors of each record."""
 
     def __init__(self, dims: int) -> None:
@@ -254,7 +254,7 @@ class GrowingIndex:
         self._place: dict[str, int] = {}
         self._opened: npt.NDArray[np.float64] = np.zeros(256)
         self._stale: Bools = np.zeros(256, bool)
-        self._views = (_View(dims), _View(dims))
+        self._views = (View(dims), View(dims))
 
     def __len__(self) -> int:
         """Records held, those counted that a newer one has replaced."""
