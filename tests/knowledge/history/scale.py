@@ -2,7 +2,7 @@
 
     python -m tests.knowledge.history.scale shape  [EXPORT]        made-up records beside a tracker's own
     python -m tests.knowledge.history.scale search [RECORDS] [QUERIES]
-    python -m tests.knowledge.history.scale fill   [ISSUES] [WORKERS]
+    python -m tests.knowledge.history.scale fill   [ISSUES]
     python -m tests.knowledge.history.scale reload [RECORDS] [QUERIES]
 
 One thread; times are CPU times of this process. `fill` and `reload` start an embedded PostgreSQL of their own.
@@ -17,6 +17,7 @@ os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 import multiprocessing
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -38,12 +39,15 @@ from bot.history.search import Histories
 from bot.history.store import PostgresHistory
 from bot.ports import Recorded
 from knowledge.history.index import GrowingIndex, best
-from knowledge.history.record import Post, Record
+from knowledge.history.record import Post, Record, records_of
+from knowledge.history.tracker import read_tracker
 from knowledge.history.verifier import closest, load_weights
+from knowledge.signatures import SignatureTable
 from tests.bot.fake_github import APP_ID, FakeGitHub, serve
 from tests.bot.history.fake_past import NAME, FakePast, labeled, node, who
 from tests.bot.service.databases import fresh_database, running_server
 from tests.knowledge.history.made_up import DIMS, records
+from tests.knowledge.history.tiny import WordEncoder
 
 TOP = 10
 RANKED = 100
@@ -219,11 +223,20 @@ class NewestFirst(FakePast):
         return {"data": {"rateLimit": limit, "repository": {"issues": issues}}}
 
 
+class Measured(PostgresHistory):
+    """A store that says how large it is."""
+
+    def size(self) -> int:
+        """Bytes of the issues' table, its indexes and large values."""
+        row = self._row("SELECT pg_total_relation_size('history_issues') AS size")
+        return int(row["size"]) if row else 0
+
+
 @contextmanager
-def opened() -> Iterator[PostgresHistory]:
+def opened() -> Iterator[Measured]:
     """The store over a new database."""
     with running_server() as server, fresh_database(server) as url, sync_pool(url, 2) as pool:
-        yield PostgresHistory(pool)
+        yield Measured(pool)
 
 
 def reload(count: int, queries: int) -> None:
@@ -234,6 +247,7 @@ def reload(count: int, queries: int) -> None:
         past = map(stored, islice(drawn, count))
         while page := list(islice(past, 1_000)):
             store.save_page(repo.key, page)
+        print(f"stored: {store.size() / count:,.0f} bytes a record")
         histories, before = Histories(store, MadeUp(1)), resident()
         query = next(drawn)
         began = time.monotonic()
@@ -250,14 +264,32 @@ def stored(record: Record) -> KeptIssue:
     return KeptIssue(record.id, "Title", "", record.id, record.opened, Outcome(False), record)
 
 
+def shape(file: Path | None) -> None:
+    """How made-up records compare with those of an export; vectors of an export are not looked at."""
+    sets = {"made up": list(records(2_500))}
+    if file is not None:
+        posts = read_tracker(file).posts
+        sets[file.name] = list(records_of(posts, WordEncoder(), SignatureTable()))
+    for name, held in sets.items():
+        for part in ("title", "body", "error"):
+            counts = Counter(word for record in held for word in getattr(record, part))
+            words = [len(getattr(record, part)) for record in held]
+            met = [sum(counts[word] for word in getattr(record, part)) / len(held) for record in held]
+            print(
+                f"{name}, {part}: {np.mean(words):.1f} words (95 %: {np.percentile(words, 95):.0f}); the commonest word"
+                f" in {max(counts.values()) / len(held):.0%}; {sum(n == 1 for n in counts.values()) / len(held):.1f}"
+                f" words a record that no other has; a search reads {np.mean(met):.2f} postings a record held"
+            )
+
+
 if __name__ == "__main__":
-    command, *arguments = sys.argv[1:]
-    numbers = [
-        int(argument.replace("_", "")) for argument in arguments if argument.replace("_", "").isdecimal()
-    ]
+    command, *given = sys.argv[1:]
+    numbers = [int(one.replace("_", "")) for one in given if one.replace("_", "").isdecimal()]
+    if command == "shape":
+        shape(Path(given[0]) if given else None)
     if command == "search":
-        search(*(numbers + [200_000, 300][len(numbers) :]))
+        search(*(numbers + [200_000, 200][len(numbers) :]))
     if command == "fill":
         fill(*(numbers or [100_000]))
     if command == "reload":
-        reload(*(numbers + [200_000, 300][len(numbers) :]))
+        reload(*(numbers + [200_000, 200][len(numbers) :]))
