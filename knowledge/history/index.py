@@ -33,8 +33,8 @@ READ = 250_000
 FLAT = 30_000
 """Records up to which a search compares with every vector."""
 _GROUP = 16
-SHORT = 1_000
-"""Records that such a rough search hands on to be ranked exactly."""
+BY_WORDS, BY_SIGNS = 500, 2_000
+"""Records that such a rough search, by rare words or by signs of vectors, hands on to be ranked exactly."""
 
 
 def all_words(record: Record) -> dict[str, int]:
@@ -96,7 +96,7 @@ class Postings:
         rare = max(1, int(np.searchsorted(np.cumsum([len(packed) for packed, _ in terms]), READ)))
         rough = self._sum(terms[:rare])
         # Ascending, because looking up neighbours one after the other is several times faster.
-        short = np.sort(best(np.where(fits, self._scaled(rough), 0), SHORT))
+        short = np.sort(best(np.where(fits, self._scaled(rough), 0), BY_WORDS))
         scores, wanted = rough[short], short.astype(np.uint32) << 4
         for packed, weight in terms[rare:]:
             found = packed[np.minimum(np.searchsorted(packed, wanted), len(packed) - 1)]
@@ -218,6 +218,7 @@ class View:
     """One of the two vectors of each record."""
 
     def __init__(self, dims: int) -> None:
+        """Start empty; `dims` is the length of a vector, a multiple of eight."""
         self._dims = dims
         half = faiss.ScalarQuantizer.QT_fp16
         self._whole = faiss.IndexScalarQuantizer(dims, half, faiss.METRIC_INNER_PRODUCT)
@@ -225,6 +226,7 @@ class View:
         self._signs = faiss.IndexBinaryFlat(dims)
 
     def add(self, vector: Floats) -> None:
+        """Add the next record's."""
         self._whole.add(np.ascontiguousarray(vector, np.float32)[None])
         self._signs.add(np.packbits(vector > 0)[None])
 
@@ -237,8 +239,8 @@ class View:
             query = np.ascontiguousarray(vector, np.float32)[None]
             scores, places = self._whole.search(query, pool, params=chosen)
             return np.asarray(places[0][(places[0] >= 0) & (scores[0] > 0)], np.int64)
-        _, places = self._signs.search(np.packbits(vector > 0)[None], SHORT, params=chosen)
-        short = places[0][places[0] >= 0]
+        _, places = self._signs.search(np.packbits(vector > 0)[None], BY_SIGNS, params=chosen)
+        short = np.sort(places[0][places[0] >= 0])
         stored = faiss.rev_swig_ptr(self._whole.codes.data(), len(fits) * self._dims * 2)
         rows = stored.view(np.float16).reshape(-1, self._dims)[short]
         return np.asarray(short[best(rows.astype(np.float32) @ vector, pool)], np.int64)

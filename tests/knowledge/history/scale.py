@@ -228,7 +228,7 @@ class Measured(PostgresHistory):
 
     def size(self) -> int:
         """Bytes of the issues' table, its indexes and large values."""
-        row = self._row("SELECT pg_total_relation_size('history_issues') AS size")
+        row = self._row("SELECT pg_total_relation_size('history_issues') AS size", ())
         return int(row["size"]) if row else 0
 
 
