@@ -219,7 +219,6 @@ class View:
 
     def __init__(self, dims: int) -> None:
         """Start empty; `dims` is the length of a vector, a multiple of eight."""
-        self._dims = dims
         half = faiss.ScalarQuantizer.QT_fp16
         self._whole = faiss.IndexScalarQuantizer(dims, half, faiss.METRIC_INNER_PRODUCT)
         # One bit a component: as good as bits of centred or rotated vectors, and needs no training.
@@ -232,18 +231,19 @@ class View:
 
     def nearest(self, vector: Floats, fits: Bools, pool: int) -> Ints:
         """Numbers of the `pool` records with the highest cosines above zero among those that fit."""
-        # Bits of the bitmap: least significant first, as FAISS reads them.
-        selector = faiss.IDSelectorBitmap(np.packbits(fits, bitorder="little"))  # type: ignore[call-arg,arg-type]
-        chosen = faiss.SearchParameters(sel=selector)  # type: ignore[call-arg]
-        if len(fits) <= FLAT:
-            query = np.ascontiguousarray(vector, np.float32)[None]
-            scores, places = self._whole.search(query, pool, params=chosen)
-            return np.asarray(places[0][(places[0] >= 0) & (scores[0] > 0)], np.int64)
-        _, places = self._signs.search(np.packbits(vector > 0)[None], BY_SIGNS, params=chosen)
-        short = np.sort(places[0][places[0] >= 0])
-        stored = faiss.rev_swig_ptr(self._whole.codes.data(), len(fits) * self._dims * 2)
-        rows = stored.view(np.float16).reshape(-1, self._dims)[short]
-        return np.asarray(short[best(rows.astype(np.float32) @ vector, pool)], np.int64)
+        if len(fits) > FLAT:
+            _, rough = self._signs.search(np.packbits(vector > 0)[None], BY_SIGNS, params=_among(fits))
+            fits = np.zeros(len(fits), bool)
+            fits[rough[rough >= 0]] = True
+        query = np.ascontiguousarray(vector, np.float32)[None]
+        scores, places = self._whole.search(query, pool, params=_among(fits))
+        return np.asarray(places[(places >= 0) & (scores > 0)], np.int64)
+
+
+def _among(fits: Bools) -> faiss.SearchParameters:
+    # Bits of the bitmap: least significant first, as FAISS reads them.
+    selector = faiss.IDSelectorBitmap(np.packbits(fits, bitorder="little"))  # type: ignore[call-arg,arg-type]
+    return faiss.SearchParameters(sel=selector)  # type: ignore[call-arg]
 
 
 class GrowingIndex:
