@@ -20,7 +20,17 @@ DOCUMENTS = [
     "SECURITY.md",
     *(
         f"docs/{name}.md"
-        for name in ("github", "slack", "operating", "diagnostics", "architecture", "extending", "cli", "api")
+        for name in (
+            "github",
+            "slack",
+            "operating",
+            "diagnostics",
+            "architecture",
+            "extending",
+            "cli",
+            "api",
+            "scale",
+        )
     ),
 ]
 SHORT_SENTENCES = [name for name in DOCUMENTS if name not in ("docs/diagnostics.md", "docs/architecture.md")]

@@ -24,8 +24,8 @@ from knowledge.triage import EarlierReport, Triage
 
 log = structlog.get_logger(__name__)
 
-MOST_HELD = 400_000
-"""Records indexed in one process, of all repositories together; about 2 kB each."""
+MOST_HELD = 1_000_000
+"""Records indexed in one process, of all repositories together; about 4 kB each (docs/scale.md)."""
 TITLE_CHARS = 300
 
 
@@ -136,9 +136,11 @@ class Histories:
         with held.lock:
             newest = held.version
             for version, newer in self.store.newer(repo.key, held.version):
+                if version != newest:
+                    # Rows come by version, so the last one is complete. If the connection is lost, the next search
+                    # goes on from there.
+                    held.version, newest = newest, version
                 held.index.put(newer)
-                newest = version
-            # Only now: a connection lost halfway through a version must not skip the rest of it.
             held.version = newest
             ids = held.index.candidates(record)
             kept = self.store.issues(repo.key, ids)

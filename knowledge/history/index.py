@@ -18,6 +18,7 @@ from knowledge.judging.features import Floats
 
 Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 TITLE_COUNTS = 2
 """How often a word of the title counts beside one of the body."""
@@ -25,6 +26,15 @@ POOL = 60
 """Reports that each of the five searches gives to be compared closely."""
 _MOST_TIMES = 15
 """Occurrences of a word that are counted; four bits of a posting."""
+_WEIGHT = 1 + np.log(np.arange(_MOST_TIMES + 1).clip(1).astype(float))
+"""Of a word in a document, by how often it occurs there."""
+READ = 250_000
+"""Postings that a search reads in full, those of rare words first; commoner words only rank what these find."""
+FLAT = 30_000
+"""Records up to which a search compares with every vector."""
+_GROUP = 16
+BY_WORDS, BY_SIGNS = 500, 2_000
+"""Records that such a rough search, by rare words or by signs of vectors, hands on to be ranked exactly."""
 
 
 def all_words(record: Record) -> dict[str, int]:
@@ -64,21 +74,51 @@ class Postings:
         squares = np.zeros(len(self))
         for held, rarity in zip(self._of.values(), self.rarity(list(self._of)), strict=True):
             packed = np.frombuffer(held, np.uint32)
-            squares[packed >> 4] += (rarity * (1 + np.log((packed & _MOST_TIMES).astype(float)))) ** 2
+            squares[packed >> 4] += (rarity * _WEIGHT[packed & _MOST_TIMES]) ** 2
         self._lengths = array("f", np.sqrt(np.maximum(squares, 1e-18)))
 
     def cosines(self, counts: Mapping[str, int]) -> Array:
         """The TF-IDF cosine of `counts` with every document, (documents,)."""
-        scores = np.zeros(len(self))
-        rarities, weights = self._weights(counts)
-        weights = weights / max(float(np.linalg.norm(weights)), 1e-9)
-        for word, weight, rarity in zip(counts, weights, rarities, strict=True):
-            held = self._of.get(word)
-            if held is not None:
-                packed = np.frombuffer(held, np.uint32)
-                times = 1 + np.log((packed & _MOST_TIMES).astype(float))
-                scores[packed >> 4] += weight * rarity * times
+        return self._scaled(self._sum(self._terms(counts)))
+
+    def nearest(self, counts: Mapping[str, int], fits: Bools, pool: int) -> Ints:
+        """Numbers of the `pool` documents with the highest cosines above zero among those that fit.
+
+        Exact as long as all postings of the words come to READ. Beyond that, documents that share none of the rarer
+        words are not seen; they are hardly ever near.
+        """
+        terms = self._terms(counts)
+        if not terms:
+            return np.zeros(0, np.int64)
+        if sum(len(packed) for packed, _ in terms) <= READ:
+            return best(np.where(fits, self._scaled(self._sum(terms)), 0), pool)
+        terms.sort(key=lambda term: len(term[0]))
+        rare = max(1, int(np.searchsorted(np.cumsum([len(packed) for packed, _ in terms]), READ)))
+        rough = self._sum(terms[:rare])
+        # Ascending, because looking up neighbours one after the other is several times faster.
+        short = np.sort(best(np.where(fits, self._scaled(rough), 0), BY_WORDS))
+        scores, wanted = rough[short], short.astype(np.uint32) << 4
+        for packed, weight in terms[rare:]:
+            found = packed[np.minimum(np.searchsorted(packed, wanted), len(packed) - 1)]
+            scores += np.where(found >> 4 == short, weight * _WEIGHT[found & _MOST_TIMES], 0)
+        return short[best(scores / np.frombuffer(self._lengths, np.float32)[short], pool)]
+
+    def _scaled(self, scores: Array) -> Array:
         return scores / np.frombuffer(self._lengths, np.float32)
+
+    def _terms(self, counts: Mapping[str, int]) -> list[tuple[npt.NDArray[np.uint32], float]]:
+        """Postings of each word that some document holds, and what one occurrence adds to its score."""
+        rarities, weights = self._weights(counts)
+        weights = weights / max(float(np.linalg.norm(weights)), 1e-9) * rarities
+        found = ((self._of.get(word), weight) for word, weight in zip(counts, weights, strict=True))
+        return [(np.frombuffer(held, np.uint32), weight) for held, weight in found if held is not None]
+
+    def _sum(self, terms: Sequence[tuple[npt.NDArray[np.uint32], float]]) -> Array:
+        scores = np.zeros(len(self))
+        for packed, weight in terms:
+            # As the type that numpy indexes with: it converts others more slowly.
+            scores[(packed >> 4).astype(np.intp)] += weight * _WEIGHT[(packed & _MOST_TIMES).astype(np.intp)]
+        return scores
 
     def _weights(self, counts: Mapping[str, int]) -> tuple[Array, Array]:
         """Rarity and TF-IDF weight of each word."""
@@ -108,6 +148,15 @@ class Searches:
         """Cosines with every record by each search, each (records,)."""
         whole = all_words(record)
         return self._whole.cosines(whole), self._titles.cosines(whole), self._errors.cosines(record.error)
+
+    def nearest(self, record: Record, fits: Bools, pool: int) -> tuple[Ints, Ints, Ints]:
+        """The nearest records by each search among those that fit."""
+        whole = all_words(record)
+        return (
+            self._whole.nearest(whole, fits, pool),
+            self._titles.nearest(whole, fits, pool),
+            self._errors.nearest(record.error, fits, pool),
+        )
 
 
 class Index:
@@ -143,33 +192,71 @@ class Index:
 
 def best(scores: npt.NDArray[np.floating], k: int) -> Ints:
     """Numbers of the `k` highest scores above zero."""
+    if len(scores) <= FLAT:
+        return _best(scores, k)
+    # k of the groups' maxima, and so k scores, reach the k-th of these maxima. Few other scores do.
+    groups = scores[: len(scores) // _GROUP * _GROUP].reshape(_GROUP, -1).max(axis=0)
+    places = np.flatnonzero(scores >= max(np.sort(groups)[-k], np.finfo(scores.dtype).tiny))
+    return places[_best(scores[places], k)]
+
+
+def _best(scores: npt.NDArray[np.floating], k: int) -> Ints:
     top = np.argpartition(-scores, k)[:k] if len(scores) > k else np.arange(len(scores))
     return np.asarray(top[scores[top] > 0], np.int64)
 
 
 # The index of a repository that a service answers for: it grows, its records stay in a database, and edits replace.
 #
-# The searches are those of knowledge/history/index.py. Kept in memory are postings and vectors in half precision; of
-# what the searches find, the caller fetches the records. Vectors are compared with every one of them (FAISS, flat),
-# so what is found is exact.
+# Kept in memory are postings and vectors in half precision; of what the searches find, the caller fetches the records.
+# A small history is compared as a whole, so what is found is exact. In a large one, a rough search comes first: of
+# words by the rarer ones, of vectors by the signs of their components. What it finds is then ranked exactly.
 
 _NO_DATE = float("-inf")
 
 
-class GrowingIndex:
-    """Which ids may be near; about 2 kB a record. Not safe for two threads at once."""
+class View:
+    """One of the two vectors of each record."""
 
     def __init__(self, dims: int) -> None:
-        """Start empty; `dims` is the length of one of a record's two vectors."""
+        """Start empty; `dims` is the length of a vector, a multiple of eight."""
+        half = faiss.ScalarQuantizer.QT_fp16
+        self._whole = faiss.IndexScalarQuantizer(dims, half, faiss.METRIC_INNER_PRODUCT)
+        # One bit a component: as good as bits of centred or rotated vectors, and needs no training.
+        self._signs = faiss.IndexBinaryFlat(dims)
+
+    def add(self, vector: Floats) -> None:
+        """Add the next record's."""
+        self._whole.add(np.ascontiguousarray(vector, np.float32)[None])
+        self._signs.add(np.packbits(vector > 0)[None])
+
+    def nearest(self, vector: Floats, fits: Bools, pool: int) -> Ints:
+        """Numbers of the `pool` records with the highest cosines above zero among those that fit."""
+        if len(fits) > FLAT:
+            _, rough = self._signs.search(np.packbits(vector > 0)[None], BY_SIGNS, params=_among(fits))
+            fits = np.zeros(len(fits), bool)
+            fits[rough[rough >= 0]] = True
+        query = np.ascontiguousarray(vector, np.float32)[None]
+        scores, places = self._whole.search(query, pool, params=_among(fits))
+        return np.asarray(places[(places >= 0) & (scores > 0)], np.int64)
+
+
+def _among(fits: Bools) -> faiss.SearchParameters:
+    # Bits of the bitmap: least significant first, as FAISS reads them.
+    selector = faiss.IDSelectorBitmap(np.packbits(fits, bitorder="little"))  # type: ignore[call-arg,arg-type]
+    return faiss.SearchParameters(sel=selector)  # type: ignore[call-arg]
+
+
+class GrowingIndex:
+    """Which ids may be near. Not safe for two threads at once; docs/scale.md says what a record takes."""
+
+    def __init__(self, dims: int) -> None:
+        """Start empty; `dims`, a multiple of eight, is the length of one of a record's two vectors."""
         self.words = Searches()
         self._ids: list[str] = []
         self._place: dict[str, int] = {}
         self._opened: npt.NDArray[np.float64] = np.zeros(256)
-        self._stale: npt.NDArray[np.bool_] = np.zeros(256, bool)
-        self._views = [
-            faiss.IndexScalarQuantizer(dims, faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT)
-            for _ in range(2)
-        ]
+        self._stale: Bools = np.zeros(256, bool)
+        self._views = (View(dims), View(dims))
 
     def __len__(self) -> int:
         """Records held, those counted that a newer one has replaced."""
@@ -188,24 +275,20 @@ class GrowingIndex:
         self._opened[at] = record.opened.timestamp() if record.opened else _NO_DATE
         self.words.add(record)
         for view, vector in zip(self._views, record.vectors, strict=True):
-            view.add(np.ascontiguousarray(vector, np.float32)[None])
+            view.add(vector)
 
     def candidates(self, record: Record, pool: int = POOL) -> list[str]:
         """Ids worth a close comparison, in the order in which they came: opened no later, and not `record` itself."""
         fits = self._fitting(record)
         if not fits.any():
             return []
-        found = {int(n) for score in self.words.scores(record) for n in best(np.where(fits, score, 0), pool)}
-        # Bits of the bitmap: least significant first, as FAISS reads them.
-        selector = faiss.IDSelectorBitmap(np.packbits(fits, bitorder="little"))  # type: ignore[call-arg,arg-type]
-        chosen = faiss.SearchParameters(sel=selector)  # type: ignore[call-arg]
-        for view, vector in zip(self._views, record.vectors, strict=True):
-            query = np.ascontiguousarray(vector, np.float32)[None]
-            scores, places = view.search(query, pool, params=chosen)
-            found |= {int(n) for n, score in zip(places[0], scores[0], strict=True) if n >= 0 and score > 0}
+        by_vectors = [
+            view.nearest(vector, fits, pool) for view, vector in zip(self._views, record.vectors, strict=True)
+        ]
+        found = {int(n) for places in (*self.words.nearest(record, fits, pool), *by_vectors) for n in places}
         return [self._ids[n] for n in sorted(found)]
 
-    def _fitting(self, record: Record) -> npt.NDArray[np.bool_]:
+    def _fitting(self, record: Record) -> Bools:
         fits = ~self._stale[: len(self)]
         if record.opened is not None:
             fits &= self._opened[: len(self)] <= record.opened.timestamp()

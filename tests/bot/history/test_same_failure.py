@@ -7,15 +7,16 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+import psycopg
 import pytest
 
 from bot.github.app import App
 from bot.github.ports import Ports
 from bot.history.backfill import fill
 from bot.history.records import PastIssue
-from bot.history.search import Histories, still_open
+from bot.history.search import Histories, kept_issue, still_open
 from bot.ports import CoreFailed, Recorded
-from knowledge.history.record import Post
+from knowledge.history.record import Post, Record
 from knowledge.history.verifier import load_weights
 from knowledge.triage import Triage
 from tests.bot.fake_core import FakeCore, a_triage, axis
@@ -25,7 +26,7 @@ from tests.bot.history.memory_history import MemoryHistory, TinyRecorder
 from tests.bot.history.test_github_past import CLOSED, reader
 from tests.bot.memory_store import MemoryStore, StillClock
 from tests.bot.world import REPO, World
-from tests.knowledge.history.tiny import AGAIN, OTHERS
+from tests.knowledge.history.tiny import AGAIN, OTHERS, made
 
 OPEN = {
     "symptom": axis(("B.2", 0.4), claim=False),
@@ -245,3 +246,35 @@ def test_an_index_grows_with_what_another_process_adds(bench: Bench) -> None:
     assert looked is not None
     elsewhere.keep(looked, PastIssue(earlier, still_open()))
     assert histories.near(repo, record)[0].record.id == "50"
+
+
+class CutOff(MemoryHistory):
+    """A store whose connection is lost once, after so many rows of an index that is built."""
+
+    def __init__(self, after: int) -> None:
+        super().__init__()
+        self.after = after
+        self.asked: list[int] = []
+
+    def newer(self, key: int, version: int) -> Iterator[tuple[int, Record]]:
+        self.asked.append(version)
+        for n, row in enumerate(super().newer(key, version)):
+            if n == self.after and len(self.asked) == 1:
+                raise psycopg.OperationalError("the connection was lost")
+            yield row
+
+
+@pytest.mark.parametrize(("after", "resumed"), [(1, 0), (2, 0), (3, 1)])
+def test_an_index_whose_building_was_cut_off_is_continued(after: int, resumed: int) -> None:
+    """Two issues a version; one that may be incomplete is read again."""
+    *earlier, again = made([*OTHERS[:4], AGAIN])
+    store = CutOff(after)
+    repo = store.begin(REPO, "words", 1, 1)
+    for page in (earlier[:2], earlier[2:]):
+        kept = [PastIssue(post, still_open()) for post in OTHERS if post.id in {one.id for one in page}]
+        store.save_page(repo.key, [kept_issue(*pair) for pair in zip(kept, page, strict=True)])
+    histories = Histories(store, TinyRecorder())
+    with pytest.raises(psycopg.OperationalError):
+        histories.near(repo, again)
+    assert histories.near(repo, again)[0].record.id == "2"
+    assert store.asked == [0, resumed]

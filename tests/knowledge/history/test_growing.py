@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import numpy as np
 
-from knowledge.history.index import GrowingIndex, Index
+from knowledge.history.index import FLAT, GrowingIndex, Index, Postings, View, best
 from tests.knowledge.history.tiny import AGAIN, OTHERS, WordEncoder, made, post
 
 
@@ -63,3 +63,51 @@ def test_later_reports_and_the_report_itself_are_not_candidates() -> None:
 
 def test_an_empty_index_finds_nothing() -> None:
     assert growing([]).candidates(made([AGAIN])[0]) == []
+
+
+MANY = FLAT + 2_000
+
+
+def test_the_highest_of_many_scores_are_found() -> None:
+    rng = np.random.default_rng(3)
+    for share in (0.9, 0.1, 0.0005, 0):
+        scores = rng.random(MANY + 5) * (rng.random(MANY + 5) < share)
+        wanted = [n for n in np.argsort(-scores, kind="stable")[:60] if scores[n] > 0]
+        assert set(best(scores, 60)) == set(wanted), share
+
+
+def test_in_a_large_history_documents_with_the_same_rare_words_are_found() -> None:
+    """Common words are in half of all, so that their postings are more than are read in full."""
+    rng = np.random.default_rng(5)
+    common = [f"c{n}" for n in range(40)]
+    postings = Postings()
+    for n in range(MANY):
+        here = rng.random(len(common)) < 0.5
+        some = {word: 1 for word, held in zip(common, here, strict=True) if held}
+        postings.add({**some, f"topic{n % 300}": 1, f"name{n % 5_000}": 2})
+    fits = np.arange(MANY) % 2 == 0
+    for n in (8, 4_000, 31_000):
+        query = {**dict.fromkeys(common[::2], 1), f"topic{n % 300}": 1, f"name{n % 5_000}": 1}
+        scores = np.where(fits, postings.cosines(query), 0)
+        found = postings.nearest(query, fits, 60)
+        wanted = np.argsort(-scores, kind="stable")[:60]
+        assert set(wanted[:10]) <= set(found) and fits[found].all()
+        assert len(set(found) & set(wanted)) >= 58
+
+
+def test_in_a_large_history_the_nearest_vectors_that_fit_are_found() -> None:
+    rng = np.random.default_rng(9)
+    centres = rng.standard_normal((500, 64))
+    vectors = centres[rng.integers(500, size=MANY)] + rng.standard_normal((MANY, 64)) * 0.7
+    vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    view = View(64)
+    for vector in vectors:
+        view.add(vector)
+    fits = np.arange(MANY) < MANY - 1_000
+    shares = []
+    for query in vectors[-30:]:
+        found = view.nearest(query, fits, 60)
+        assert fits[found].all() and len(found) == 60
+        wanted = np.argsort(-np.where(fits, vectors @ query, -1))[:10]
+        shares.append(len(set(wanted) & set(found)) / 10)
+    assert np.mean(shares) >= 0.98

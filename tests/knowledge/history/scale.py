@@ -1,0 +1,295 @@
+"""How search and back-fill behave with many records; the figures of docs/scale.md. Not a test.
+
+    python -m tests.knowledge.history.scale shape  [EXPORT]        made-up records beside a tracker's own
+    python -m tests.knowledge.history.scale search [RECORDS] [QUERIES]
+    python -m tests.knowledge.history.scale fill   [ISSUES]
+    python -m tests.knowledge.history.scale reload [RECORDS] [QUERIES]
+
+One thread; times are CPU times of this process. `fill` and `reload` start an embedded PostgreSQL of their own.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+
+import multiprocessing
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from itertools import cycle, islice
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bot.db.connect import sync_pool
+from bot.github.app import App
+from bot.history.backfill import PAGE
+from bot.history.backfill import fill as fill_from
+from bot.history.records import KeptIssue, Outcome, Progress
+from bot.history.search import Histories
+from bot.history.store import PostgresHistory
+from bot.ports import Recorded
+from knowledge.history.index import GrowingIndex, best
+from knowledge.history.record import Post, Record, records_of
+from knowledge.history.tracker import read_tracker
+from knowledge.history.verifier import closest, load_weights
+from knowledge.signatures import SignatureTable
+from tests.bot.fake_github import APP_ID, FakeGitHub, serve
+from tests.bot.history.fake_past import NAME, FakePast, labeled, node, who
+from tests.bot.service.databases import fresh_database, running_server
+from tests.knowledge.history.made_up import DIMS, records
+from tests.knowledge.history.tiny import WordEncoder
+
+TOP = 10
+RANKED = 100
+"""Queries whose candidates are compared closely, too."""
+Vectors = npt.NDArray[np.float16]
+
+
+def resident() -> float:
+    """Megabytes of this process that are in memory."""
+    line = next(
+        line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmRSS")
+    )
+    return int(line.split()[1]) / 1024
+
+
+def spread(seconds: Sequence[float]) -> str:
+    """Median and 95th percentile."""
+    return "p50 {:.1f} ms, p95 {:.1f} ms".format(*np.percentile(np.array(seconds) * 1000, [50, 95]))
+
+
+def timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    """CPU seconds of this process, and the result."""
+    start = time.process_time()
+    result = work()
+    return time.process_time() - start, result
+
+
+# Search: time, and what is lost beside comparing with everything.
+
+
+def search(count: int, queries: int) -> None:
+    """Fill an index, look for newer reports, and compare with exact searches."""
+    drawn = records(count + queries)
+    index, vectors, took, megabytes = built(drawn, count)
+    print(f"{count:,} records indexed: {took:.0f} s of CPU time, {took / count * 1e3:.2f} ms each")
+    print(f"memory: {megabytes:.0f} MB, {megabytes / count * 2**20:.0f} bytes a record")
+    times, found, exact = [], [], []
+    for query in drawn:
+        seconds, ids = timed(partial(index.candidates, query))
+        times.append(seconds)
+        found.append(ids)
+        exact.append(exactly(index, vectors, query))
+    print(f"candidates of {queries} queries: {spread(times)}; {np.mean([len(ids) for ids in found]):.0f} ids")
+    for n, name in enumerate(("all words", "titles", "errors", "title vectors", "account vectors")):
+        print(f"recall of {name}: {kept(found, [one[n] for one in exact])}")
+    rank(index, count, queries, found, exact)
+
+
+def built(drawn: Iterator[Record], count: int) -> tuple[GrowingIndex, Vectors, float, float]:
+    """The index, all vectors, CPU seconds and megabytes of the index alone."""
+    index, took = GrowingIndex(DIMS), 0.0
+    vectors = np.ones((count, 2, DIMS), np.float16)
+    before = resident()
+    for n, record in enumerate(islice(drawn, count)):
+        seconds, _ = timed(partial(index.put, record))
+        took += seconds
+        vectors[n] = record.vectors
+    return index, vectors, took, resident() - before
+
+
+def exactly(index: GrowingIndex, vectors: Vectors, query: Record) -> list[list[str]]:
+    """The 60 nearest of each search, best first; an id is the record's number."""
+    near = np.concatenate(
+        [np.einsum("nvd,vd->nv", part.astype(np.float32), query.vectors) for part in np.split(vectors, 20)]
+    )
+    out = []
+    for scores in [*index.words.scores(query), near[:, 0], near[:, 1]]:
+        places = best(scores, 60)
+        out.append([str(n) for n in places[np.argsort(-scores[places], kind="stable")]])
+    return out
+
+
+def kept(found: Sequence[list[str]], exact: Sequence[list[str]]) -> str:
+    """Share of the exact nearest that are candidates, of the first 10 and of 60."""
+    shares = []
+    for most in (TOP, 60):
+        pairs = [(set(ids), wanted[:most]) for ids, wanted in zip(found, exact, strict=True)]
+        hits = sum(id in ids for ids, wanted in pairs for id in wanted)
+        shares.append(hits / max(1, sum(len(wanted) for _, wanted in pairs)))
+    return f"@10 {shares[0]:.4f}, @60 {shares[1]:.4f}"
+
+
+def rank(
+    index: GrowingIndex, count: int, queries: int, found: list[list[str]], exact: list[list[list[str]]]
+) -> None:
+    """What the close comparison makes of the candidates, beside what it makes of the exact ones."""
+    exactly = [sorted({id for one in five for id in one}, key=int) for five in exact[:RANKED]]
+    wanted = {id for ids in (*exactly, *found[:RANKED]) for id in ids}
+    held = {one.id: one for one in records(count) if one.id in wanted}
+    asked = islice(records(count + queries), count, count + min(queries, RANKED))
+    weights, times, same, first = load_weights(), [], [], []
+    for query, ids, right in zip(asked, found, exactly, strict=False):
+        seconds, mine = timed(partial(closest, query, [held[id] for id in ids], index.words, weights))
+        theirs = closest(query, [held[id] for id in right], index.words, weights)
+        times.append(seconds)
+        first.append(mine[0].record.id == theirs[0].record.id)
+        same.append(len({one.record.id for one in mine} & {one.record.id for one in theirs}) / len(theirs))
+    print(f"comparison of the candidates: {spread(times)}")
+    print(
+        f"the ten that it puts first: {np.mean(same):.4f} of the exact ten; the first: {np.mean(first):.4f}"
+    )
+
+
+# Back-fill and reload, over an embedded PostgreSQL of their own.
+
+
+class MadeUp:
+    """A recorder whose records are made up: reading and embedding cost nothing here, all else is real."""
+
+    def __init__(self, count: int) -> None:
+        self._drawn = cycle(records(min(count, 5_000)))
+
+    def records(self, posts: Sequence[Post], triaged: bool = False) -> Recorded:
+        """See `Recorder`."""
+        made = (replace(next(self._drawn), id=post.id, opened=post.opened) for post in posts)
+        return Recorded("made-up", tuple(made))
+
+
+def fill(count: int) -> None:
+    """Back-fill from a stand-in for GitHub that runs in a process of its own."""
+    with standing_in(count) as (api, key), opened() as store:
+        app = App(APP_ID, key, api, seconds_between_writes=0)
+        installation, repo = app.find_repository(NAME)
+        kept = store.begin(NAME, "made-up", repo.id, installation)
+        source, start, began = app.history_of(installation, repo), time.process_time(), time.monotonic()
+
+        def tick(progress: Progress) -> None:
+            if progress.read and (progress.read % max(PAGE, count // 10) == 0 or not progress.cursor):
+                used, passed = time.process_time() - start, time.monotonic() - began
+                print(
+                    f"{progress.read:,} issues: {resident():.0f} MB, {used:.1f} s of CPU time, {passed:.0f} s passed,"
+                    f" {progress.read / PAGE / used:.1f} pages a second of CPU time"
+                )
+
+        fill_from(store, kept, source, MadeUp(count), tick)
+
+
+@contextmanager
+def standing_in(count: int) -> Iterator[tuple[str, str]]:
+    """URL of a GitHub with so many issues, and the App's key."""
+    processes = multiprocessing.get_context("spawn")
+    ours, theirs = processes.Pipe()
+    process = processes.Process(target=stand_in, args=(count, theirs), daemon=True)
+    process.start()
+    try:
+        yield ours.recv()
+    finally:
+        process.kill()
+        process.join()
+
+
+def stand_in(count: int, out: Connection) -> None:
+    """The process of `standing_in`."""
+    state = FakeGitHub()
+    state.repo(NAME)
+    issues = [node(n, day=n / 24, events=[labeled("bug", who("ada"))]) for n in range(1, count + 1)]
+    state.graphql = NewestFirst(issues)
+    with serve(state) as api:
+        out.send((api, state.private_key))
+        time.sleep(1e6)
+
+
+class NewestFirst(FakePast):
+    """Sorts once."""
+
+    def _page(self, variables: dict[str, Any]) -> dict[str, Any]:
+        start = int(variables["after"] or 0)
+        end = min(start + variables["first"], len(self.issues))
+        nodes = [self.issues[-1 - n] for n in range(start, end)]
+        info = {"endCursor": str(end), "hasNextPage": end < len(self.issues)}
+        issues = {"totalCount": len(self.issues), "pageInfo": info, "nodes": nodes}
+        limit = {"remaining": self.remaining, "resetAt": "2020-01-01T00:00:00Z"}
+        return {"data": {"rateLimit": limit, "repository": {"issues": issues}}}
+
+
+class Measured(PostgresHistory):
+    """A store that says how large it is."""
+
+    def size(self) -> int:
+        """Bytes of the issues' table, its indexes and large values."""
+        row = self._row("SELECT pg_total_relation_size('history_issues') AS size", ())
+        return int(row["size"]) if row else 0
+
+
+@contextmanager
+def opened() -> Iterator[Measured]:
+    """The store over a new database."""
+    with running_server() as server, fresh_database(server) as url, sync_pool(url, 2) as pool:
+        yield Measured(pool)
+
+
+def reload(count: int, queries: int) -> None:
+    """Store records, then let a new process's index be built by the first search, and look for more."""
+    with opened() as store:
+        repo = store.begin(NAME, "made-up", 1, 1)
+        drawn = records(count + queries)
+        past = map(stored, islice(drawn, count))
+        while page := list(islice(past, 1_000)):
+            store.save_page(repo.key, page)
+        print(f"stored: {store.size() / count:,.0f} bytes a record")
+        histories, before = Histories(store, MadeUp(1)), resident()
+        query = next(drawn)
+        began = time.monotonic()
+        seconds, _ = timed(partial(histories.near, repo, query))
+        passed = time.monotonic() - began
+        print(f"first search over {count:,} records: {seconds:.0f} s of CPU time, {passed:.0f} s passed")
+        print(f"memory: {resident() - before:.0f} MB")
+        times = [timed(partial(histories.near, repo, query))[0] for query in islice(drawn, queries - 1)]
+        print(f"whole searches, candidates fetched and compared: {spread(times)}")
+
+
+def stored(record: Record) -> KeptIssue:
+    """As a back-fill keeps it."""
+    return KeptIssue(record.id, "Title", "", record.id, record.opened, Outcome(False), record)
+
+
+def shape(file: Path | None) -> None:
+    """How made-up records compare with those of an export; vectors of an export are not looked at."""
+    sets = {"made up": list(records(2_500))}
+    if file is not None:
+        posts = read_tracker(file).posts
+        sets[file.name] = list(records_of(posts, WordEncoder(), SignatureTable()))
+    for name, held in sets.items():
+        for part in ("title", "body", "error"):
+            counts = Counter(word for record in held for word in getattr(record, part))
+            words = [len(getattr(record, part)) for record in held]
+            met = [sum(counts[word] for word in getattr(record, part)) / len(held) for record in held]
+            print(
+                f"{name}, {part}: {np.mean(words):.1f} words (95 %: {np.percentile(words, 95):.0f}); the commonest word"
+                f" in {max(counts.values()) / len(held):.0%}; {sum(n == 1 for n in counts.values()) / len(held):.1f}"
+                f" words a record that no other has; a search reads {np.mean(met):.2f} postings a record held"
+            )
+
+
+if __name__ == "__main__":
+    command, *given = sys.argv[1:]
+    numbers = [int(one.replace("_", "")) for one in given if one.replace("_", "").isdecimal()]
+    if command == "shape":
+        shape(Path(given[0]) if given else None)
+    if command == "search":
+        search(*(numbers + [200_000, 200][len(numbers) :]))
+    if command == "fill":
+        fill(*(numbers or [100_000]))
+    if command == "reload":
+        reload(*(numbers + [200_000, 200][len(numbers) :]))
