@@ -181,10 +181,16 @@ def _with_decided(matches: Sequence[Match], found: JudgedReport) -> list[Match]:
 def _is_echo(match: Match, reading: Reading) -> bool:
     """Whether a match rests on lines that only follow from a root elsewhere in the log, which it does not explain."""
     told = set(match.lines)
+    if 0 in told:
+        return False  # the author names it in the title
     of_log = [d for d in reading.decisive if not d.in_title]
     roots = {d.number for d in of_log if d.role == "root"}
     followed = {d.number for d in of_log if d.role == "consequence"}
-    return bool(roots and told & followed) and not told & roots
+    # The message of an exception may begin on the line below it.
+    said = {
+        line + n for line in roots for n in (0, 1, 2) if reading.lines[line - 1].text.rstrip().endswith(":")
+    }
+    return bool(roots and told & followed) and not told & (roots | said)
 
 
 def _ruling(match: Match) -> Ruling:

@@ -221,7 +221,7 @@ def _candidates(
             continue
         if _SHOWN_CODE.match(unit.text):
             continue
-        if _HEADER.match(unit.text):
+        if _HEADER.match(unit.text) or (not raised and _BARE_LABEL.match(unit.text)):
             silent.add(index)
             continue
         level = None if unit.level in unsaid else unit.level
