@@ -9,7 +9,7 @@ import hashlib
 import io
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -139,14 +139,21 @@ def load_index(folder: Path, encoder: Encoder) -> VectorIndex:
     return _load(folder, encoder)[1]
 
 
-def refresh_index(folder: Path, keys: Sequence[str], texts: Sequence[str], encoder: Encoder) -> VectorIndex:
+def refresh_index(
+    folder: Path,
+    keys: Sequence[str],
+    texts: Sequence[str],
+    encoder: Encoder,
+    made: Mapping[str, Floats] | None = None,
+) -> VectorIndex:
     """Make the index in `folder` hold texts[i] under keys[i], embedding only texts that it does not hold yet.
 
-    An index of another model or a damaged one is replaced. When nothing changed, no file is touched.
+    `made`: vectors by `text_hash` that this encoder made before. An index of another model or a damaged one is
+    replaced. When nothing changed, no file is touched.
     Raises ModelError when the folder cannot be written.
     """
     rows = [Row(key=key, text_hash=text_hash(text)) for key, text in zip(keys, texts, strict=True)]
-    known: dict[str, Floats] = {}
+    known: dict[str, Floats] = dict(made or {})
     try:
         manifest, index = _load(folder, encoder)
     except ModelError:
@@ -154,7 +161,7 @@ def refresh_index(folder: Path, keys: Sequence[str], texts: Sequence[str], encod
     else:
         if manifest.rows == rows:
             return index
-        known = dict(zip((row.text_hash for row in manifest.rows), index.vectors, strict=True))
+        known |= dict(zip((row.text_hash for row in manifest.rows), index.vectors, strict=True))
     new = {row.text_hash: text for row, text in zip(rows, texts, strict=True) if row.text_hash not in known}
     known.update(zip(new, encoder.encode(list(new.values())), strict=True))
     vectors = np.empty((len(rows), encoder.dims), dtype=np.float32)

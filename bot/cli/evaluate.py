@@ -89,8 +89,8 @@ def labels_command(
 ) -> None:
     """Score how often labels learned from older issues match those that people set on newer ones.
 
-    A record: {"id", "opened", "title", "body", "labels": ["bug"]}. Ids such as "owner/repo#7" make several
-    repositories. Issues without labels are left out: nobody has said what belongs on them.
+    A record: {"id", "opened", "title", "body", "labels": ["bug"]}. With ids like "owner/repo#7", each repository
+    is scored separately. Unlabelled issues are skipped.
     """
     from bot.cli.evaluate_output import ticking
     from bot.settings import load_settings

@@ -256,10 +256,13 @@ def backfill(
 def replay(
     repository: Annotated[str, typer.Argument(help="A repository with a stored history, as OWNER/REPO.")],
     fit: Annotated[
-        bool, typer.Option("--fit", help="From now on, use the threshold fitted to this repository's marks.")
+        bool,
+        typer.Option(
+            "--fit", help="From now on, use the threshold fitted to this repository's own duplicates."
+        ),
     ] = False,
 ) -> None:
-    """Replay a repository's history in order: what would have been posted, and how people marked it later."""
+    """Replay a repository's history in order: what would have been posted or labelled, and what people did."""
     from bot.cli.operate import replay_history
     from bot.settings import load_settings
 

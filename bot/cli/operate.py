@@ -113,7 +113,9 @@ def replay_history(settings: Settings, repository: str, *, fit: bool) -> str:
 def _known(store: HistoryStore, repository: str) -> RepoHistory:
     repo = store.find(repository)
     if repo is None:
-        raise UserError(f"There is no history of {repository}.", f"Read it first: bot backfill {repository}")
+        raise UserError(
+            f"No history is stored for {repository}.", f"Run this first: bot backfill {repository}"
+        )
     return repo
 
 

@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from bot.gate.rules import source_link
-from bot.render.wording import without_bold
+from bot.render.wording import to_run, with_sign, without_bold
 from knowledge.text.quote import code_block, code_span, prose, shorten
 from knowledge.triage import AXES, Finding, QuotedLine, Triage
 
 # The folded sections of the GitHub comment.
 
-BY_PROGRAM = "A program wrote this reply, based on a catalogue of known failures and the lines quoted above."
-BY_COMPARISON = "A program wrote this reply after comparing the report with this repository's earlier issues."
+BY_PROGRAM = (
+    "This reply was generated automatically from a catalogue of known failures and the text of this issue."
+)
+BY_COMPARISON = (
+    "This reply was generated automatically by comparing the report with this repository's earlier issues."
+)
 FEEDBACK = (
-    "A maintainer can correct it (`/triage symptom=D.2.1 cause=network_environment`), run it again (`/triage`) or "
-    "switch it off for this repository (`/triage off`). The author can hide it with `/triage dismiss` and see how it "
-    "was reached with `/triage explain`."
+    "Maintainers can correct the diagnosis (`/triage symptom=D.2.1 cause=network_environment`), rerun the bot "
+    "(`/triage`) or turn it off for this repository (`/triage off`). The author can hide the reply with "
+    "`/triage dismiss` and see how it was reached with `/triage explain`."
 )
 
 
@@ -78,7 +82,7 @@ def finding_parts(findings: Sequence[Finding]) -> list[str]:
         parts.append(quoted(first.lines))
     parts.append(prose(first.answer, 520))
     if first.check:
-        parts.append(f"To check: {prose(first.check[0], 300)}")
+        parts.append(prose(to_run(first.check[0]), 320))
     parts += [
         f"{'Also' if other.sure else 'Or'}: **{prose(other.title, 120)}**. {prose(other.answer, 520)}"
         for other in others
@@ -114,14 +118,14 @@ def _quoted(line: QuotedLine) -> str:
 
 
 def _whole(finding: Finding) -> list[str]:
-    parts = [f"Possible causes, most frequent first:\n\n{_numbered(finding.why)}"]
+    parts = [f"Possible causes, most frequent first:\n\n{_numbered(map(with_sign, finding.why))}"]
     if finding.check[1:]:
         parts.append(f"More checks:\n\n{_bullets(finding.check[1:])}")
     parts.append(f"Fixes:\n\n{_bullets(finding.remedy)}")
     if finding.fixed_in:
         parts.append(f"Fixed in: {prose(finding.fixed_in, 300)}")
     if finding.not_this_when:
-        parts.append(f"Not this when: {prose(finding.not_this_when, 400)}")
+        parts.append(f"When it's something else: {prose(finding.not_this_when, 400)}")
     links = [_linked(source) for source in finding.sources[:5]]
     parts.append(f"Sources: {', '.join(links)}")
     return parts

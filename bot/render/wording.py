@@ -19,7 +19,7 @@ OUT_OF_SCOPE: dict[Scope, str] = {
     "too_little": "There isn't enough text here to say anything.",
     "unreadable": "I can only read English prose, and there is no log here to go by.",
 }
-CAUSE = "Possible cause"
+CAUSE = "Cause"
 OWN_DEFECT = "framework_defect"
 """The cause that a maintainer assumes anyway; no comment names it."""
 ANSWER = "Verified answer, drafted by"
@@ -48,6 +48,24 @@ def opening(finding: Finding) -> str:
 def without_bold(text: str) -> str:
     """A text of the catalogue without the bold marks of its own pages."""
     return text.replace("**", "")
+
+
+def with_sign(cause: str) -> str:
+    """A cause of the catalogue with what shows that it is this one: "**Cause.** Sign." of its page."""
+    head, found, sign = cause.removeprefix("**").partition("**")
+    return (
+        f"{head} Sign: {sign.strip()}"
+        if cause.startswith("**") and found and sign.strip()
+        else without_bold(cause)
+    )
+
+
+def to_run(check: str) -> str:
+    """A check in a sentence: "To check, run `x`. It prints ..."."""
+    code, found, reading = check.removeprefix("`").partition("`: ")
+    if not check.startswith("`") or not found or "`" in code or not reading[:1].isalpha():
+        return f"To check: {check}"
+    return f"To check, run `{code}`. {reading[0].upper()}{reading[1:]}"
 
 
 def with_cases(advice: Advice) -> list[FixAdvice]:

@@ -9,6 +9,8 @@ from knowledge.cases import load_cases
 from knowledge.errors import DataError
 from tests.embeddings.fake_encoder import FakeEncoder
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def shipped() -> Benchmark:

@@ -32,6 +32,8 @@ from tests.eval.factory import UNTAUGHT, prepared
 from tests.llm.fake_server import MODEL, Answer, Body, FakeLlm, serve
 from tests.llm.second_readers import schema_of
 
+pytestmark = pytest.mark.long
+
 CASES = 130
 Brain = Callable[[Body], Answer]
 

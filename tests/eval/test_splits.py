@@ -6,6 +6,8 @@ from eval.benchmark import EvalCase, Split, held_out, split
 from knowledge.errors import UserError
 from tests.eval.factory import eval_case, record
 
+pytestmark = pytest.mark.long
+
 WORDS = [
     f"{a}{b}" for a in ("alpha", "beta", "gamma", "delta") for b in ("one", "two", "three", "four", "five")
 ]

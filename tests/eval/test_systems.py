@@ -18,6 +18,8 @@ from knowledge.training.items import Prepared
 from tests.embeddings.fake_encoder import FakeEncoder
 from tests.eval.factory import UNTAUGHT, eval_case, record
 
+pytestmark = pytest.mark.long
+
 KINDS = (
     (
         "A.2",

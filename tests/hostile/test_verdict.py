@@ -18,6 +18,8 @@ from knowledge.triage import Triage
 from tests.bot.live import live
 from tests.hostile.corpus import Hostile, corpus, faults
 
+pytestmark = pytest.mark.long
+
 Core = Callable[[Report], Triage]
 _NAMES = NamedCore(None, load_taxonomy())  # type: ignore[arg-type]
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+import pytest
+
 from bot.github.posting import read_marker
 from bot.github.records import CommentNote, IssueRef, TryAgain
 from knowledge.report import Report
 from tests.bot.fake_github import FakeIssue, random_faults
 from tests.bot.memory_store import MemoryStore
 from tests.bot.world import World
+
+pytestmark = pytest.mark.long
 
 
 class Killed(BaseException):

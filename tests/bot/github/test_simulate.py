@@ -90,7 +90,7 @@ def test_a_saved_issue_is_no_payload_and_is_told_so(tmp_path: Path) -> None:
     path.write_text(json.dumps({"title": "Training hangs", "number": 5, "body": "It hangs."}))
     with pytest.raises(InputError) as told:
         read_payload(path)
-    assert "is a saved issue" in str(told.value.message)
+    assert "is an issue, not a webhook payload" in str(told.value.message)
     assert "bot triage" in told.value.remedy
 
 

@@ -50,11 +50,11 @@ def test_the_known_failure_comes_first_then_its_line_its_answer_and_one_check() 
         "This looks like a known failure: **NCCL picked an interface that the other node can't reach**",
         "line 2: Watchdog caught timeout",
         "Set `NCCL_SOCKET_IFNAME=eth0`.",
-        "To check: `NCCL_DEBUG=INFO torchrun train.py`",
+        "To check, run `NCCL_DEBUG=INFO torchrun train.py`. ",
         "<summary>Causes, fixes, sources</summary>",
-        "2. A firewall. Timeouts.",
+        "2. A firewall. Sign: Timeouts.",
         "`ip -br a`",
-        "Not this when: One node",
+        "When it's something else: One node",
         "https://redirect.github.com/NVIDIA/nccl/issues/1",
         "https://docs.nvidia.com/nccl/env.html",
         "Similar issues",
@@ -115,7 +115,7 @@ def test_without_a_known_failure_claims_come_with_their_lines_fixes_and_short_co
     body = shown(a_triage(findings=[], checks=checks), level="claims")
     words = (
         "Symptom: **Hang (`D.2.1`)**, likely (83%).",
-        "Possible cause: Network environment",
+        "Cause: Network environment",
         "line 1: It hangs.",
         "What resolved similar reports",
         "(12 of 31",

@@ -20,6 +20,8 @@ import pytest
 from bot.http import body as connections
 from tests.bot.service.calls import headers, issue_payload
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[3]
 FILES = 200
 

@@ -136,7 +136,7 @@ def test_a_known_failure_comes_first_with_its_line_its_answer_and_one_check() ->
         "Set `NCCL_SOCKET_IFNAME=eth0`",
         "Check: `NCCL_DEBUG=INFO torchrun train.py`",
         "Hang (`D.2.1`), likely (83%).",
-        "Possible cause: Network environment, probable (61%).",
+        "Cause: Network environment, probable (61%).",
         "Based on these lines:",
         "1 | It hangs.",
         "The output with `NCCL_DEBUG=INFO` of all ranks.",
@@ -172,7 +172,7 @@ def test_without_a_known_failure_an_answer_says_what_why_and_what_helped() -> No
     text = shown({"blocks": list(passed.blocks)})
     for part in (
         "*Hang (`D.2.1`), likely (83%)*",
-        "Possible cause: Network environment, probable (61%).",
+        "Cause: Network environment, probable (61%).",
         "1 | It hangs.",
         "*What resolved similar reports*",
         "1. *Fix network setting of devices*, 12 of 31 labelled hangs in training",

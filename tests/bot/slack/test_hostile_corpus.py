@@ -79,6 +79,7 @@ def test_a_core_that_quotes_the_worst_is_made_inert(report: Hostile) -> None:
         assert not any(report.secret in text for text in texts)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("report", corpus(), ids=lambda report: report.id)
 def test_the_engines_answer_is_inert(knowledge: Knowledge, report: Hostile) -> None:
     made = triage(pasted_report("slack:1", as_kept(report)[0]), knowledge)

@@ -25,6 +25,8 @@ from tests.bot.slack.limits import shown
 from tests.bot.slack.slack_process import SLOW, free_port, running, until_answering
 from tests.soak.quick_client import post_at_rate
 
+pytestmark = pytest.mark.long
+
 RATE, SECONDS = 25, 8
 IN_TIME = 0.3
 SLACKS_LIMIT = 3.0
@@ -74,7 +76,6 @@ def fewer_wait(database: str, before: int) -> bool:
     return waiting(database) < max(before, 1)
 
 
-@pytest.mark.long
 def test_calls_are_acknowledged_in_time_while_the_worker_triages(database: str, fake: FakeSlack) -> None:
     """25 commands a second, as many triages beside them in the worker of the same `bot serve`."""
     port = free_port()
@@ -131,7 +132,6 @@ def test_a_worker_killed_while_its_answer_arrives_does_not_answer_twice(
     assert one(database, "SELECT count(*) FROM deliveries WHERE reason = 'sent before'") == 1
 
 
-@pytest.mark.long
 def test_kills_at_any_moment_leave_at_most_one_answer_each_and_lose_none_before_it_was_sent(
     database: str, fake: FakeSlack
 ) -> None:

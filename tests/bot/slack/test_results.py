@@ -87,12 +87,12 @@ def test_a_thread_reply_with_a_result_updates_the_answer(opened: OpenService, fa
     async def go() -> None:
         async with bench(opened, fake, core()) as b, b.worker():
             ts = await shared(b)
-            assert "a hypothesis: Network between" in shown(fake.public[(ROOM, ts)])
+            assert "Cause: Network between" in shown(fake.public[(ROOM, ts)])
             assert await reply(b, ts, as_slack_sends(result())) == 200
             assert (await b.settled())[-1].reason == "shared answer updated"
             message = fake.public[(ROOM, ts)]
             assert "What the diagnostics script found" in shown(message)
-            assert "a hypothesis: Faulty or unsuitable hardware" in shown(message)
+            assert "Cause: Faulty or unsuitable hardware" in shown(message)
             assert len(fake.public) == 1
             await reply(b, ts, as_slack_sends(f"here is the other one: hunter2\n{result(rank=1)}\nthanks"))
             await b.settled()

@@ -1,0 +1,31 @@
+"""Sentences that every surface shares."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.render.wording import to_run, with_sign
+
+
+@pytest.mark.parametrize(
+    ("cause", "said"),
+    [
+        ("**A firewall.** The call times out.", "A firewall. Sign: The call times out."),
+        ("**A firewall.**", "A firewall."),
+        ("A firewall drops the packets.", "A firewall drops the packets."),
+    ],
+)
+def test_a_cause_comes_with_what_shows_it(cause: str, said: str) -> None:
+    assert with_sign(cause) == said
+
+
+@pytest.mark.parametrize(
+    ("check", "said"),
+    [
+        ("`ulimit -n`: less than 4096 is too low.", "To check, run `ulimit -n`. Less than 4096 is too low."),
+        ("`nvidia-smi`: `ERR!` means a fault.", "To check: `nvidia-smi`: `ERR!` means a fault."),
+        ("Compare `a` with `b`.", "To check: Compare `a` with `b`."),
+    ],
+)
+def test_a_command_to_run_is_a_sentence(check: str, said: str) -> None:
+    assert to_run(check) == said
