@@ -1,6 +1,6 @@
 """Every setting: the environment with the prefix DISTRIAGE_, checked when it is read.
 
-docs/operating.md lists them all; tests/bot/runtime/resources/test_operating.py keeps that list complete.
+docs/operating.md lists them all; tests/bot/service/test_operating.py keeps that list complete.
 """
 
 from __future__ import annotations
