@@ -34,6 +34,8 @@ from bot.github.records import (
 )
 from bot.github.routes import new_delivery
 from bot.github.store.postgres import PostgresStore
+from bot.history.replay import keep_replay
+from bot.history.waves import follow as follow_waves
 from bot.page.sign_in import SignIn
 from bot.runtime.core import NamedCore
 from bot.runtime.resources import Service, open_service
@@ -44,6 +46,8 @@ from knowledge.engine import Knowledge, load_knowledge, triage
 from knowledge.report import Report
 from knowledge.triage import AnswerSentence, Triage, WrittenAnswer
 from tests.bot.service.databases import fresh_database, running_server
+from tests.bot.service.test_page import NASTY
+from tests.bot.service.test_tracker_page import filled, noted
 from tests.browser.chromium import open_page
 from tests.conftest import CACHE
 
@@ -157,6 +161,16 @@ def judge(store: PostgresStore, record: TriageRecord, n: int, dice: random.Rando
         store.save_request(ref, asked if n % 2 else replace(asked, state="arrived", ended_at=after))
 
 
+def fill_tracker(service: Service, database: str) -> None:
+    """A wave, what fails most, and a history with a replay."""
+    for n in range(40):
+        noted(service, 100 + n, 4 + 2 * n)
+    for n in range(1, 6):
+        tables = noted(service, n, 1, keys=("failure:nccl-watchdog-collective-timeout",), title=NASTY)
+    follow_waves(tables, 4, datetime.now(UTC))
+    keep_replay(database, filled(service, through="2026-11-02T00:00:00", began="2026-11-02T00:00:00"))
+
+
 def spend(service: Service, now: datetime) -> None:
     """What the LLM cost."""
     with service.threads.connection() as connection:
@@ -179,6 +193,7 @@ def running(knowledge: Knowledge, extra: Sequence[TriageRecord] = ()) -> Iterato
     async def go(database: str) -> None:
         async with open_service(settings, database) as service:
             fill(service, knowledge, 60)
+            await asyncio.to_thread(fill_tracker, service, database)
             for record in extra:
                 PostgresStore(service.threads).save_triage(record)
             app = make_app(service, surfaces(service))

@@ -18,7 +18,15 @@ HOSTILE = 61
 """Number of the triage whose texts are hostile; the newest."""
 DRAFT = 57
 """Number of one with a drafted answer."""
-PAGES = ("/", f"/triages/{DRAFT}", f"/triages/{HOSTILE}", f"/triages/{DRAFT}/issue", "/weeks")
+PAGES = (
+    "/",
+    f"/triages/{DRAFT}",
+    f"/triages/{HOSTILE}",
+    f"/triages/{DRAFT}/issue",
+    "/tracker",
+    "/replay?history=1",
+    "/weeks",
+)
 SCREEN = 1080 - 140
 """Pixels of height that a 1080-line screen leaves below the bars of browser and system."""
 
