@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import re2
+
 from knowledge.taxonomy import Taxonomy
 from knowledge.triage import Advice, Axis, CaseLabels, Finding, FixAdvice, QuotedLine, Scope, Support, Triage
 
@@ -50,6 +52,17 @@ def without_bold(text: str) -> str:
     return text.replace("**", "")
 
 
+# What a check shows may lack its subject, and may begin with a name, which keeps its small letter.
+_OF_IT = re2.compile(
+    r"(?:shows|prints|lists|names|gives|fails|must|should|has|is|reports|returns|says|works|raises|ends|hangs|equals)\b"
+)
+_BEGINS = re2.compile(
+    r"[A-Z]|(?:it|if|run|the|an?|compare|more|less|fewer|every|print|both|different|no|put|below|above|one|two|any|with"
+    r"|anything|look|count|its|all|only|empty|each|too|numbers|from|they|start|then|when|there|this|that|set|use|repeat"
+    r"|on|in)\b"
+)
+
+
 def with_sign(cause: str) -> str:
     """A cause of the catalogue with what shows that it is this one: "**Cause.** Sign." of its page."""
     head, found, sign = cause.removeprefix("**").partition("**")
@@ -64,6 +77,10 @@ def to_run(check: str) -> str:
     """A check in a sentence: "To check, run `x`. It prints ..."."""
     code, found, reading = check.removeprefix("`").partition("`: ")
     if not check.startswith("`") or not found or "`" in code or not reading[:1].isalpha():
+        return f"To check: {check}"
+    if _OF_IT.match(reading):
+        reading = f"it {reading}"
+    elif not _BEGINS.match(reading):
         return f"To check: {check}"
     return f"To check, run `{code}`. {reading[0].upper()}{reading[1:]}"
 

@@ -23,7 +23,9 @@ def test_a_cause_comes_with_what_shows_it(cause: str, said: str) -> None:
     ("check", "said"),
     [
         ("`ulimit -n`: less than 4096 is too low.", "To check, run `ulimit -n`. Less than 4096 is too low."),
+        ("`ompi_info`: lists no CUDA.", "To check, run `ompi_info`. It lists no CUDA."),
         ("`nvidia-smi`: `ERR!` means a fault.", "To check: `nvidia-smi`: `ERR!` means a fault."),
+        ("`pip list`: torch is 2.4.", "To check: `pip list`: torch is 2.4."),
         ("Compare `a` with `b`.", "To check: Compare `a` with `b`."),
     ],
 )
