@@ -143,7 +143,7 @@ def _log(reading: Reading, text: str, *, claimed: bool) -> list[MissingItem]:
     # A log that is there and cannot be read is worth asking for, however much is said besides.
     if not (_FAILS.search(text) if claimed else _ATTACHED.search(text) or len(reading.prose) < LITTLE):
         return []
-    return [MissingItem(id="log", ask=f"Please post the log from the first error on{_as_text(text)}.")]
+    return [MissingItem(id="log", ask=f"Please post the log, starting at the first error{_as_text(text)}.")]
 
 
 def _as_text(text: str) -> str:

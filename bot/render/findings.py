@@ -125,7 +125,7 @@ def _whole(finding: Finding) -> list[str]:
     if finding.fixed_in:
         parts.append(f"Fixed in: {prose(finding.fixed_in, 300)}")
     if finding.not_this_when:
-        parts.append(f"When it's something else: {prose(finding.not_this_when, 400)}")
+        parts.append(f"It's probably something else if: {prose(finding.not_this_when, 400)}")
     links = [_linked(source) for source in finding.sources[:5]]
     parts.append(f"Sources: {', '.join(links)}")
     return parts

@@ -247,7 +247,9 @@ class Taxonomy:
     @staticmethod
     def _unknown(given: str, known: tuple[str, ...] | list[str]) -> UserError:
         near = difflib.get_close_matches(given, known, n=3, cutoff=0.5)
-        hint = f"Near it: {', '.join(dict.fromkeys(near))}." if near else "`bot taxonomy` lists all ids."
+        hint = (
+            f"Did you mean {' or '.join(dict.fromkeys(near))}?" if near else "`bot taxonomy` lists all ids."
+        )
         return UserError(f"The taxonomy has no id {given!r}.", hint)
 
 

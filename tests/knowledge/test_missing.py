@@ -115,7 +115,7 @@ def test_an_unlikely_symptom_is_not_asked_after() -> None:
     assert ask_for(reading, axes, Distributed(p=0.5, answer=None)) == []
     short = read_report(Report("a/b#1", "Help", "See ![picture](x.png)"), TABLE)
     assert [item.ask for item in ask_for(short, axes, Distributed(p=0.5, answer=None))] == [
-        "Please post the log from the first error on, as text rather than a picture."
+        "Please post the log, starting at the first error, as text rather than a picture."
     ]
 
 

@@ -18,7 +18,7 @@ FILE = Path(__file__).with_name("conversations.yaml")
 CONFIG = {"mode": "both", "sections": ["evidence", "fixes", "cases", "missing"]}
 """Without the script, whose address holds the issue's number."""
 ASKS = {
-    "log": r"Please post the (?:log from the first error|full output of the build|full traceback of the import)",
+    "log": r"Please post the (?:log, starting at the first|full output of the build|full traceback of the import)",
     "stacks": r"Please post the stack of every rank",
     "versions": r"Please post the versions? of",
     "command": r"Please post the exact launch command",
