@@ -131,7 +131,7 @@ def test_an_evaluation_with_llama_cpp_counts_what_it_took(llama: LlmConfig, know
     clock = RealClock()
     with OpenAiClient(config) as client:
         caller = Caller(config, client, NoCache(), MemoryLedger(), clock)
-        together = fused(REPORT, knowledge, SecondReader(config, caller, clock)).verdict
+        together = fused(REPORT, knowledge, config, SecondReader(config, caller, clock)).verdict
         by_itself = alone(REPORT, knowledge, config, caller).verdict
     for verdict in (together, by_itself):
         assert verdict.usage is not None
