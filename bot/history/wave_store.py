@@ -10,7 +10,7 @@ from bot.db.connect import Row, Table, clean_json, clean_text
 from bot.history.waves import BEFORE, Burst, Key, Noted, Rate, Wave
 
 KEEP = timedelta(days=180)
-"""How long a report and an ended wave are kept: twice as long as the rate is counted over."""
+"""How long a report is kept: twice as long as the rate is counted over."""
 _NOTED = (
     "installation_id, repo_id, repo_name, number, opened, author, title, keys, versions, framework, launcher"
 )

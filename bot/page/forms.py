@@ -21,6 +21,7 @@ from bot.history.label_store import Kind, LabelTables, Vote
 from bot.history.store import PostgresHistory
 from bot.http.body import Malformed, TooLarge, form_of, read_body
 from bot.page.github_sign_in import Visitors
+from bot.page.routes import number_of
 from bot.page.sign_in import Session
 from bot.page.tables import BY, ReviewTables, Seen
 from bot.page.view import go_to, page, same_view, unsigned
@@ -91,7 +92,7 @@ def forms_router(service: Service, visitors: Visitors, taxonomy: Taxonomy) -> AP
 
     def triage_shown(session: Session, number: int) -> TriageRecord | None:
         """The triage, where there is one and this session may see it."""
-        return review.triage(number, Seen(session.installation, session.repos)) if number else None
+        return review.triage(number, Seen.of(session)) if number else None
 
     def corrected(session: Session, form: Mapping[str, str]) -> bool:
         """Save what a form of labels says; False for a triage, axis or label that is not there."""
@@ -219,8 +220,7 @@ def forms_router(service: Service, visitors: Visitors, taxonomy: Taxonomy) -> AP
 
 def number_in(form: Mapping[str, str], name: str) -> int:
     """A number of a triage in a form; 0 = none."""
-    number = form.get(name, "")
-    return int(number) if number.isascii() and number.isdecimal() and len(number) < 19 else 0
+    return number_of(form.get(name, ""))
 
 
 def _back(form: Mapping[str, str], part: str) -> Response:

@@ -30,7 +30,7 @@ WIDTH, HEIGHT = 480, 120
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class MonthBar:
     """A month: its reports as the paler bar, those with something shown before it."""
 
     x: float
@@ -62,12 +62,13 @@ def tracker_router(service: Service, visitors: Visitors, taxonomy: Taxonomy) -> 
         """The history, where there is one and this session may see it."""
         key = number_of(number)
         repo = store.by_key(key) if key else None
-        seen = Seen(session.installation, session.repos)
-        return repo if repo is not None and seen.covers(repo.installation_id, repo.repo_id) else None
+        return (
+            repo if repo is not None and Seen.of(session).covers(repo.installation_id, repo.repo_id) else None
+        )
 
     def read_state(session: Session, query: PageQuery) -> tuple[TrackerState, list[str]]:
         state = tables.state(query.seen(session), query.repo, datetime.now(UTC))
-        return state, review.choices(Seen(session.installation, session.repos))[0]
+        return state, review.choices(Seen.of(session))[0]
 
     @router.get("/tracker")
     async def tracker(request: Request) -> Response:
@@ -82,9 +83,10 @@ def tracker_router(service: Service, visitors: Visitors, taxonomy: Taxonomy) -> 
 
     @router.get("/replay")
     async def show(request: Request, history: str = "", queued: str = "") -> Response:
-        session = await visitors.session(request)
-        if session is None:
-            return page(unsigned("Sign in with a link from `bot admin link`.", sign_in=start), 401)
+        read = await asked(visitors, request, start)
+        if isinstance(read, Response):
+            return read
+        session, _ = read
         repo = await asyncio.to_thread(history_shown, session, history)
         if repo is None:
             return page(unsigned("No such history."), 404)
@@ -119,7 +121,7 @@ def tracker_router(service: Service, visitors: Visitors, taxonomy: Taxonomy) -> 
     return router
 
 
-def bars_of(made: Summary) -> list[Bar]:
+def bars_of(made: Summary) -> list[MonthBar]:
     """The months as bars, the highest as high as the plot."""
     most = max((month.reports for month in made.months), default=1)
     step = WIDTH / max(len(made.months), 1)
@@ -129,7 +131,7 @@ def bars_of(made: Summary) -> list[Bar]:
         return max(2.0, round(HEIGHT * count / most, 1)) if count else 0.0
 
     return [
-        Bar(
+        MonthBar(
             x=round(n * step + 2, 1),
             width=round(step - 4, 1),
             back=height(month.reports),

@@ -115,8 +115,7 @@ def page_router(
             return read
         session, query = read
         triages, more = await asyncio.to_thread(review.triages, query.within(session))
-        own = Seen(session.installation, session.repos)
-        choices = await asyncio.to_thread(review.choices, own)
+        choices = await asyncio.to_thread(review.choices, Seen.of(session))
         return page(inbox(frame_of(session), triages, more, choices, query))
 
     @router.get("/triages/{number}")

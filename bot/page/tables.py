@@ -11,6 +11,7 @@ from bot.db.connect import Row, Table
 from bot.github.records import TriageRecord
 from bot.github.store.triages import triage_of
 from bot.history.label_store import Kind, LabelTables
+from bot.page.sign_in import Session
 
 BY = "maintainers' page"
 """Who decided something after signing in by link, which names nobody."""
@@ -25,6 +26,11 @@ class Seen:
 
     installation: int | None = None
     repos: tuple[int, ...] | None = None
+
+    @classmethod
+    def of(cls, session: Session) -> Seen:
+        """Everything that the session may see."""
+        return cls(session.installation, session.repos)
 
     @property
     def everything(self) -> bool:
@@ -159,7 +165,7 @@ class Week:
     """Spent on the LLM."""
 
 
-_SEEN = """(%(installation)s::bigint IS NULL OR {0}.installation_id = %(installation)s)
+SEEN = """(%(installation)s::bigint IS NULL OR {0}.installation_id = %(installation)s)
   AND (%(repos)s::bigint[] IS NULL OR {0}.repo_id = ANY(%(repos)s))"""
 _OUTCOME = """CASE WHEN t.would_post = '' THEN 'silent'
   WHEN t.outcome IN ('written', 'unchanged') THEN 'posted'
@@ -169,7 +175,7 @@ _DRAFT = """(coalesce(t.triage #>> '{answer,verified}', '') = 'true' AND NOT EXI
   WHERE f.repo_id = t.repo_id AND f.number = t.number AND f.input_hash = t.input_hash))"""
 # An issue's newest triage is found by the index on (repo_id, number, at): no triage is sorted that is not shown.
 _MATCHING = f"""FROM triages AS t
-WHERE {_SEEN.format("t")}
+WHERE {SEEN.format("t")}
   AND NOT EXISTS (SELECT FROM triages AS n WHERE n.repo_id = t.repo_id AND n.number = t.number
     AND (n.at, n.id) > (t.at, t.id))"""
 # One that is not chosen is left out of the statement, so that the others find their index.
@@ -207,7 +213,7 @@ SELECT t.*, {_OUTCOME} AS shown, coalesce(f.decision, '') AS draft,
   (SELECT n.id FROM triages AS n WHERE n.repo_id = t.repo_id AND n.number = t.number
     AND (n.at, n.id) > (t.at, t.id) ORDER BY n.at DESC, n.id DESC LIMIT 1) AS newest
 FROM triages AS t LEFT JOIN draft_decisions AS f USING (repo_id, number, input_hash)
-WHERE t.id = %(id)s AND {_SEEN.format("t")}
+WHERE t.id = %(id)s AND {SEEN.format("t")}
 """
 _OF_ISSUE = "WHERE repo_id = %(repo)s AND number = %(number)s"
 _EVENTS = f"""
@@ -242,15 +248,15 @@ WITH span AS (
 posted AS (
   SELECT {_week("n.first_noted")} AS week, count(*) AS posted, count(d.number) AS dismissed
   FROM comment_notes AS n LEFT JOIN dismissals AS d USING (repo_id, number)
-  WHERE n.comment_id IS NOT NULL AND n.first_noted >= (SELECT at FROM since) AND {_SEEN.format("n")} GROUP BY week
+  WHERE n.comment_id IS NOT NULL AND n.first_noted >= (SELECT at FROM since) AND {SEEN.format("n")} GROUP BY week
 ), found AS (
   SELECT {_week("t.at")} AS week, count(*) AS triages, count(*) FILTER (WHERE {_OUTCOME} = 'silent') AS silent
-  FROM triages AS t WHERE t.at >= (SELECT at FROM since) AND {_SEEN.format("t")} GROUP BY week
+  FROM triages AS t WHERE t.at >= (SELECT at FROM since) AND {SEEN.format("t")} GROUP BY week
 ), given AS (
   SELECT c.at, c.labels, t.triage FROM corrections AS c
   CROSS JOIN LATERAL (SELECT triage FROM triages WHERE repo_id = c.repo_id AND number = c.number
     ORDER BY at DESC, id DESC LIMIT 1) AS t
-  WHERE c.at >= (SELECT at FROM since) AND {_SEEN.format("c")}
+  WHERE c.at >= (SELECT at FROM since) AND {SEEN.format("c")}
   UNION ALL
   SELECT c.at, c.labels, t.triage FROM slack_corrections AS c JOIN slack_triages AS t ON t.id = c.triage_id
   WHERE %(everything)s AND c.at >= (SELECT at FROM since)
@@ -269,7 +275,7 @@ posted AS (
 ), spent AS (
   SELECT date_trunc('week', day::timestamp) AS week, sum(dollars) AS dollars FROM llm_spending
   WHERE day >= (SELECT at FROM since)::date AND CASE WHEN %(everything)s THEN scope = '' ELSE scope IN (
-    SELECT repo_name FROM triages AS t WHERE {_SEEN.format("t")}) END GROUP BY week
+    SELECT repo_name FROM triages AS t WHERE {SEEN.format("t")}) END GROUP BY week
 )
 SELECT week::date AS start, coalesce(triages, 0) AS triages, coalesce(silent, 0) AS silent,
   coalesce(posted, 0) AS posted, coalesce(dismissed, 0) AS dismissed, coalesce(judged, 0) AS judged,
@@ -290,7 +296,7 @@ class ReviewTables(Table):
 
     def choices(self, seen: Seen) -> tuple[list[str], list[int]]:
         """The names of the repositories and the installations to filter by."""
-        query = f"SELECT DISTINCT repo_name, installation_id FROM triages AS t WHERE {_SEEN.format('t')}"
+        query = f"SELECT DISTINCT repo_name, installation_id FROM triages AS t WHERE {SEEN.format('t')}"
         rows = self._rows(query, seen.values())
         return sorted({r["repo_name"] for r in rows}), sorted({r["installation_id"] for r in rows})
 

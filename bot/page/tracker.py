@@ -10,7 +10,7 @@ from bot.db.connect import Row, Table, clean_text
 from bot.history.records import Progress
 from bot.history.wave_store import WaveTables
 from bot.history.waves import Noted, Wave, headline, name_of_key, sentences, subject
-from bot.page.tables import Seen
+from bot.page.tables import SEEN, Seen
 
 RECENT = timedelta(days=28)
 """What fails most and what was answered is counted over so long."""
@@ -89,11 +89,7 @@ class TrackerState:
         return not any(shown)
 
 
-_OURS = (
-    "(%(installation)s::bigint IS NULL OR r.installation_id = %(installation)s)"
-    " AND (%(repos)s::bigint[] IS NULL OR r.repo_id = ANY(%(repos)s))"
-    " AND (%(repo)s = '' OR r.repo_name = %(repo)s)"
-)
+_OURS = f"{SEEN.format('r')} AND (%(repo)s = '' OR r.repo_name = %(repo)s)"
 _FAILING = f"""
 SELECT key, repo_name, count(*) FILTER (WHERE opened > %(since)s) AS reports,
   count(*) FILTER (WHERE opened <= %(since)s) AS before, max(number) AS newest,
