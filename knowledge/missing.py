@@ -9,6 +9,7 @@ import re2
 from knowledge.evidence import Reading
 from knowledge.evidence.facts_table import component_of, framework_of
 from knowledge.evidence.lines import Kind
+from knowledge.evidence.tools.finding import in_words
 from knowledge.frameworks import Framework, frameworks
 from knowledge.triage import Axis, Distributed, MissingItem
 
@@ -181,9 +182,8 @@ def _versions(reading: Reading, text: str, symptom: str) -> list[MissingItem]:
     ]
     if not lacking:
         return []
-    names = lacking[0] if len(lacking) == 1 else f"{', '.join(lacking[:-1])} and {lacking[-1]}"
     noun = "version" if len(lacking) == 1 else "versions"
-    return [MissingItem(id="versions", ask=f"Please post the {noun} of {names}.")]
+    return [MissingItem(id="versions", ask=f"Please post the {noun} of {in_words(lacking)}.")]
 
 
 def _is_about(framework: Framework, reading: Reading) -> bool:

@@ -116,7 +116,9 @@ def shipped_vectors(encoder: Encoder, file: Path = VECTORS) -> dict[str, Floats]
     with np.load(file, allow_pickle=False) as arrays:
         if str(arrays["model"]) != encoder.model_hash or encoder.backend != "onnx":
             return {}
-        return dict(zip(arrays["hashes"].tolist(), arrays["vectors"].astype(np.float32), strict=True))
+        return dict(
+            zip(arrays["hashes"].astype(str).tolist(), arrays["vectors"].astype(np.float32), strict=True)
+        )
 
 
 def save_vectors(cases: Sequence[Case], encoder: Encoder, file: Path = VECTORS) -> None:
@@ -127,7 +129,7 @@ def save_vectors(cases: Sequence[Case], encoder: Encoder, file: Path = VECTORS) 
     hashes, texts = zip(*sorted(by_hash.items()), strict=True)
     vectors = encoder.encode(list(texts)).astype(np.float16)
     write_arrays(
-        file, {"model": np.array(encoder.model_hash), "hashes": np.array(hashes), "vectors": vectors}
+        file, {"model": np.array(encoder.model_hash), "hashes": np.array(hashes, "S"), "vectors": vectors}
     )
 
 
