@@ -13,7 +13,7 @@ import structlog
 
 from bot.history.explain import how_it_ended, why
 from bot.history.records import Forgotten, HistoryStore, KeptIssue, Outcome, PastIssue, RepoHistory
-from bot.history.wider import MOST_SIBLINGS, Visible, among_cases, among_siblings, strictest
+from bot.history.wider import MOST_SIBLINGS, CaseRecords, Visible, among_cases, among_siblings, strictest
 from bot.ports import CoreFailed, Recorder
 from knowledge.evidence.facts_table import component_of_tracker
 from knowledge.history.index import GrowingIndex
@@ -66,6 +66,7 @@ class Histories:
         """`web` is where people read issues; `said`, what they voted."""
         self.store = store
         self._recorder = recorder
+        self._cases = CaseRecords(recorder)
         self._weights = weights or load_weights()
         self._web = web
         self._said = said
@@ -109,7 +110,7 @@ class Histories:
         if not earlier:
             name = name_of(full_name, record.id)
             earlier = among_cases(
-                name, triage.neighbours, self._recorder, lambda cases: self._among(repo, record, cases)
+                name, triage.neighbours, self._cases, lambda cases: self._among(repo, record, cases)
             )
         return Looked(repo, made.encoder, record, tuple(earlier))
 

@@ -55,10 +55,26 @@ def among_siblings(
     return shown
 
 
+class CaseRecords:
+    """Records of the shipped cases, each made when it is first asked for: they never change."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._made: dict[str, Record] = {}
+
+    def of(self, cases: Sequence[Case]) -> list[Record]:
+        """Their records, in order. Raises `CoreFailed`."""
+        new = [_post(case) for case in cases if case.id not in self._made]
+        if new:
+            made = self._recorder.records(new, triaged=True).records
+            self._made |= {record.id: record for record in made}
+        return [self._made[case.id] for case in cases]
+
+
 def among_cases(
     name: str,
     neighbours: Sequence[Neighbour],
-    recorder: Recorder,
+    records: CaseRecords,
     near: Callable[[Sequence[Record]], list[Near]],
 ) -> list[EarlierReport]:
     """The shipped cases among the report's neighbours that show the same failure; `name` is the report's own id.
@@ -70,7 +86,7 @@ def among_cases(
     if not chosen:
         return []
     try:
-        made = recorder.records([_post(case) for case in chosen], triaged=True).records
+        made = records.of(chosen)
     except CoreFailed:
         return []
     by_id = {case.id: case for case in chosen}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,8 +10,10 @@ import pytest
 
 from bot.history.backfill import fill
 from bot.history.records import Progress, RepoHistory
-from bot.history.wider import strictest
+from bot.history.wider import CaseRecords, strictest
+from bot.ports import Recorded
 from knowledge.cases import load_cases
+from knowledge.history.record import Post
 from knowledge.history.verifier import load_weights
 from knowledge.report import Report
 from knowledge.triage import CaseLabels, Neighbour, Triage
@@ -171,3 +174,18 @@ def test_a_shipped_case_of_the_same_failure_is_named_where_nothing_nearer_is(
     other = bench.issue("Another thing", "RuntimeError: the disk is full, says the trainer at step 9.")
     bench.opened(other)
     assert bench.same() == []
+
+
+def test_a_shipped_case_is_read_once(bench: Bench) -> None:
+    first, second, third = load_cases()[:3]
+    asked: list[str] = []
+
+    class Counting:
+        def records(self, posts: Sequence[Post], triaged: bool = False) -> Recorded:
+            asked.extend(post.id for post in posts)
+            return bench.recorder.records(posts, triaged)
+
+    records = CaseRecords(Counting())
+    assert [one.id for one in records.of([first, second])] == [first.id, second.id]
+    assert [one.id for one in records.of([third, first])] == [third.id, first.id]
+    assert asked == [first.id, second.id, third.id]
