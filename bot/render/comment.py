@@ -22,14 +22,14 @@ from bot.render.findings import (
     script_fold,
 )
 from bot.render.wording import (
-    CAUSE,
     DIAGNOSTICS,
     NARROW_DOWN,
     OWN_DEFECT,
     SIMILAR,
     TRIED,
     UNCLEAR,
-    how_sure,
+    percent,
+    surely,
     telling,
     with_cases,
 )
@@ -100,6 +100,10 @@ class View:
         """An id's name and the id itself."""
         return f"{prose(self.name(axis, id_))} ({code_span(id_)})"
 
+    def claim(self, axis: AxisName, id_: str, p: float) -> str:
+        """An id's name in bold, with the id and how probable it is."""
+        return f"**{prose(self.name(axis, id_))}** ({code_span(id_)}, {percent(p)})"
+
 
 @dataclass(frozen=True, slots=True)
 class Draft:
@@ -112,6 +116,7 @@ class Draft:
 # What the judge claims of a report, for repositories that want more than known failures.
 
 EVIDENCE_LINES = 3
+_AXES = {"symptom": "symptom", "stage": "failing stage"}
 MAX_FIXES = 2
 
 
@@ -134,10 +139,11 @@ def _headline(view: View) -> list[str]:
     sentences = []
     if found and not getattr(view.triage, found[0]).by_people:
         axis, id_, p = found
-        sentences.append(f"{axis.capitalize()}: **{view.words(axis, id_)}**, {how_sure(p)}.")
+        sentences.append(f"The {_AXES[axis]} is {surely(p)} {view.claim(axis, id_, p)}.")
     causes = [cause for cause in view.claimed("cause") if cause[0] != OWN_DEFECT]
     if causes and not view.triage.cause.by_people:
-        sentences.append(f"{CAUSE}: {view.words('cause', causes[0][0])}, {how_sure(causes[0][1])}.")
+        id_, p = causes[0]
+        sentences.append(f"The cause is {surely(p)} {view.claim('cause', id_, p)}.")
     if not sentences and not view.corrected and view.level == "always" and not view.findings:
         return ["Not enough information to name the symptom."]
     if sentences and not view.claimed("type") and not view.triage.type.by_people:

@@ -20,7 +20,7 @@ BY_COMPARISON = (
 FEEDBACK = (
     "Maintainers can correct the diagnosis (`/triage symptom=D.2.1 cause=network_environment`), rerun the bot "
     "(`/triage`) or turn it off for this repository (`/triage off`). The author can hide the reply with "
-    "`/triage dismiss` and see how it was reached with `/triage explain`."
+    "`/triage dismiss` and see how the bot got there with `/triage explain`."
 )
 
 
@@ -41,7 +41,7 @@ def explain_fold(triage: Triage) -> str:
         lines.append(f"- {entry}")
     lines += [f"- known failure {code_span(f.id)} {round(100 * f.p)}%" for f in triage.findings]
     lines += [f"- {code_span(s.id)}: {code_span(s.meaning)}" for s in triage.evidence.signatures[:8]]
-    return fold("How this was reached", "\n".join(lines))
+    return fold("How the bot got there", "\n".join(lines))
 
 
 def script_fold(link: str) -> str:
@@ -60,12 +60,12 @@ def feedback_fold(by_model: str | None = None, *, from_history: bool = False) ->
     """
     if by_model is None:
         by_program = BY_COMPARISON if from_history else BY_PROGRAM
-        return fold("Automated reply. Wrong or not useful?", f"{by_program} {FEEDBACK}")
+        return fold("Automated reply. Wrong or unhelpful?", f"{by_program} {FEEDBACK}")
     who = (
         f"This reply was drafted by a language model ({code_span(by_model, 60)}). A program checked it against the "
         "report and the catalogue of known failures, and a second call tried to refute it."
     )
-    return fold("Automated reply by a language model. Wrong or not useful?", f"{who} {FEEDBACK}")
+    return fold("Automated reply by a language model. Wrong or unhelpful?", f"{who} {FEEDBACK}")
 
 
 QUOTE_CHARS = 240

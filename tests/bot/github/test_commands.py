@@ -122,7 +122,7 @@ def test_explain_adds_a_fold(triaged: tuple[World, FakeIssue]) -> None:
     world, issue = triaged
     world.say(issue, "reporter", "/triage explain")
     [ours] = world.ours(issue)
-    assert "How this was reached" in ours.body
+    assert "How the bot got there" in ours.body
     assert "`D.2.1` 83%" in ours.body
 
 

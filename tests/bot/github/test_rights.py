@@ -44,7 +44,7 @@ def test_the_authors_explain_undoes_the_authors_own_dismissal(world: World, comm
     world.say(commented, "reporter", "/triage dismiss")
     assert folded(world, commented)
     world.say(commented, "reporter", "/triage explain")
-    assert "How this was reached" in world.ours(commented)[0].body
+    assert "How the bot got there" in world.ours(commented)[0].body
 
 
 def test_a_maintainers_explain_undoes_every_dismissal(world: World, commented: FakeIssue) -> None:

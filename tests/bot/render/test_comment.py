@@ -59,7 +59,7 @@ def test_the_known_failure_comes_first_then_its_line_its_answer_and_one_check() 
         "https://docs.nvidia.com/nccl/env.html",
         "Similar issues",
         "named the right interface",
-        "<summary>Automated reply. Wrong or not useful?</summary>",
+        "<summary>Automated reply. Wrong or unhelpful?</summary>",
     )
     places = [body.index(word) for word in words]
     assert places == sorted(places)
@@ -114,10 +114,10 @@ def test_without_a_known_failure_claims_come_with_their_lines_fixes_and_short_co
     checks = [QuickCheck(run="py-spy dump --pid PID", reading="The odd one out.")]
     body = shown(a_triage(findings=[], checks=checks), level="claims")
     words = (
-        "Symptom: **Hang (`D.2.1`)**, likely (83%).",
-        "Cause: Network environment",
+        "The symptom is likely **Hang** (`D.2.1`, 83%).",
+        "The cause is probably **Network environment**",
         "line 1: It hangs.",
-        "What resolved similar reports",
+        "Fixes that worked for similar reports",
         "(12 of 31",
         "py-spy dump --pid PID",
         "- The odd one out.",

@@ -31,13 +31,13 @@ def test_the_known_failure_comes_first_and_the_rest_is_folded() -> None:
     )
     places = [text.index(part) for part in told]
     assert places == sorted(places)
-    assert "What resolved similar reports" not in text
+    assert "Fixes that worked for similar reports" not in text
 
 
 def test_without_a_sure_failure_fixes_of_similar_reports_are_listed() -> None:
     for findings in ([], [a_finding(sure=False, p=0.4)]):
         text = of(a_triage(findings=findings)).split("<details>")[0]
-        assert "What resolved similar reports" in text
+        assert "Fixes that worked for similar reports" in text
         assert "12 of 31" in text
     assert "No known failure matches." in of(a_triage(findings=[]))
     assert "No known failure" not in of(a_triage(findings=[], type=axis(("howto", 0.8))))

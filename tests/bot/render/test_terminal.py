@@ -47,7 +47,7 @@ def test_the_known_failure_comes_first_with_its_line_one_check_and_fixes() -> No
 def test_what_the_known_failure_answers_is_not_said_again() -> None:
     text = words(a_triage())
     assert text.count("Watchdog caught timeout") == 1
-    assert "What resolved similar reports" not in text
+    assert "Fixes that worked for similar reports" not in text
     for rest in ("Classification", "Similar issues"):
         assert rest not in text
     assert len(printed(a_triage()).splitlines()) <= 40
@@ -59,7 +59,7 @@ def test_everything_is_there_with_long() -> None:
     second = SecondReading(used=True, model="some/model", why="The log names it.", tokens_in=2, tokens_out=3)
     text = words(a_triage(evidence=evidence, second_reading=second), long=True)
     for part in (
-        "What resolved similar reports",
+        "Fixes that worked for similar reports",
         "12 of 31 labelled hangs in training",
         "Classification",
         "cause claimed Network between machines 61%",
@@ -194,8 +194,8 @@ def test_a_guess_is_called_one_and_general_fixes_wait_for_long() -> None:
     text = words(a_triage(findings=[a_finding(sure=False, p=0.4)]))
     assert "Possibly: NCCL picked" in text
     assert "possible (40%)" in text
-    assert "What resolved similar reports" not in text
-    assert "What resolved similar reports" in words(a_triage(findings=[]))
+    assert "Fixes that worked for similar reports" not in text
+    assert "Fixes that worked for similar reports" in words(a_triage(findings=[]))
 
 
 def test_of_further_findings_the_answer_alone() -> None:

@@ -145,8 +145,8 @@ def test_a_known_failure_comes_first_with_its_line_its_answer_and_one_check() ->
     places = [text.index(word) for word in words]
     assert places == sorted(places)
     assert text.count("Check:") == 1
-    assert "What resolved similar reports" not in text, "the known failure says what to do"
-    assert "What resolved similar reports" in text_of(a_triage(), extras=True)
+    assert "Fixes that worked for similar reports" not in text, "the known failure says what to do"
+    assert "Fixes that worked for similar reports" in text_of(a_triage(), extras=True)
 
 
 def test_a_guess_is_called_one_and_fixes_stay() -> None:
@@ -154,7 +154,7 @@ def test_a_guess_is_called_one_and_fixes_stay() -> None:
     assert text.startswith(
         "*Possibly: NCCL picked an interface that the other node can't reach*, possible (40%)"
     )
-    assert "What resolved similar reports" in text
+    assert "Fixes that worked for similar reports" in text
 
 
 def test_at_most_two_known_failures_are_named() -> None:
@@ -174,7 +174,7 @@ def test_without_a_known_failure_an_answer_says_what_why_and_what_helped() -> No
         "*Hang (`D.2.1`), likely (83%)*",
         "Cause: Network environment, probable (61%).",
         "1 | It hangs.",
-        "*What resolved similar reports*",
+        "*Fixes that worked for similar reports*",
         "1. *Fix network setting of devices*, 12 of 31 labelled hangs in training",
         "Set `NCCL_SOCKET_IFNAME` to the interface",
         "The output with `NCCL_DEBUG=INFO` of all ranks.",
