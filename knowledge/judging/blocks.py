@@ -90,15 +90,27 @@ def gram_of(items: Sequence[Features], weighting: Weighting, name: str) -> Gram:
     return sparse_gram([Sparse(column[row.index].astype(np.int32), row.weight) for row in rows], len(used))
 
 
-def sparse_gram(rows: Sequence[Sparse], width: int, step: int = 4096) -> Gram:
-    """Gram matrix of sparse rows, a slice of the columns at a time so that no dense copy of all is needed."""
-    gram = np.zeros((len(rows), len(rows)))
-    for start in range(0, width, step):
-        dense = np.zeros((len(rows), step), np.float32)
-        for number, row in enumerate(rows):
-            low, high = np.searchsorted(row.index, (start, start + step))
-            dense[number, row.index[low:high] - start] = row.weight[low:high]
-        gram += dense @ dense.T
+OFTEN = 100
+"""A column that more rows use than this is multiplied densely; a rarer one pair by pair."""
+
+
+def sparse_gram(rows: Sequence[Sparse], width: int) -> Gram:
+    """Gram matrix of sparse rows. Most columns are of few rows, so that no dense copy of all is needed."""
+    row = np.repeat(np.arange(len(rows)), [len(one.index) for one in rows])
+    column = np.concatenate([one.index for one in rows])
+    weight = np.concatenate([one.weight for one in rows])
+    count = np.bincount(column, minlength=width)
+    place = np.cumsum(count > OFTEN) - 1
+    often = count[column] > OFTEN
+    dense = np.zeros((len(rows), int((count > OFTEN).sum())), np.float32)
+    dense[row[often], place[column[often]]] = weight[often]
+    gram = (dense @ dense.T).astype(np.float64)
+    order = np.argsort(column[~often], kind="stable")
+    row, weight = row[~often][order], weight[~often][order]
+    ends = np.cumsum(count[(count > 0) & (count <= OFTEN)])
+    for start, end in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=False):
+        r, w = row[start:end], weight[start:end]
+        gram[r[:, None], r] += w[:, None] * w
     return gram
 
 

@@ -39,7 +39,20 @@ def invert(gram: Matrix, weights: Array, penalty: float) -> Matrix:
     """Inverse of the regularised Gram matrix, in its precision; the costly part, shared by axes of the same rows."""
     regularised = gram.copy()
     regularised[np.diag_indices_from(regularised)] += (penalty / weights).astype(gram.dtype)
-    return np.linalg.inv(regularised)
+    factor = _lower_inverse(np.linalg.cholesky(regularised))
+    return factor.T @ factor
+
+
+def _lower_inverse(lower: Matrix) -> Matrix:
+    """Inverse of a lower triangular matrix, by halves; numpy would treat it as any matrix, in twice the time."""
+    half = len(lower) // 2
+    if half < 64:
+        return np.linalg.inv(lower)
+    inverse = np.zeros_like(lower)
+    first, last = _lower_inverse(lower[:half, :half]), _lower_inverse(lower[half:, half:])
+    inverse[:half, :half], inverse[half:, half:] = first, last
+    inverse[half:, :half] = -last @ (lower[half:, :half] @ first)
+    return inverse
 
 
 def fit_ridge(inverse: Matrix, targets: Array, weights: Array, groups: Sequence[str]) -> RidgeFit:
