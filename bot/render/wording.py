@@ -76,6 +76,11 @@ _BEGINS = re2.compile(
     r"|on|in)\b"
 )
 
+_ASKS = re2.compile(
+    r"(?:After|Add|At|Before|Check|Compare|Compile|Compute|Count|Create|Delete|During|Find|Halve|In|Just|List|Log|Look|Move"
+    r"|On|Open|Pass|Print|Profile|Put|Read|Right|Run|Search|Set|Sort|Time|Try|Turn|Watch|With|Wrap) "
+)
+
 
 def with_sign(cause: str) -> str:
     """A cause of the catalogue with what shows that it is this one: "**Cause.** Sign." of its page."""
@@ -89,6 +94,8 @@ def with_sign(cause: str) -> str:
 
 def to_run(check: str) -> str:
     """A check in a sentence: "To check, run `x`. It prints ..."."""
+    if _ASKS.match(check):
+        return f"To check, {check[0].lower()}{check[1:]}"
     code, found, reading = check.removeprefix("`").partition("`: ")
     if not check.startswith("`") or not found or "`" in code or not reading[:1].isalpha():
         return f"To check: {check}"
