@@ -53,6 +53,8 @@ _LESS = 0.03
 """By how much a label of a family may be right less often than the family, before it gets a threshold of its own."""
 _CHANCE = 1
 """Mistakes on the newer 20 % that are forgiven: of five labels one is chance, of a hundred it makes no difference."""
+_CHANCE_OF = 5
+"""Labels set before one is forgiven: a head that is wrong 40 % of the time often has two of three right."""
 _PENALTY = 1.0
 """Ridge penalty; a third and three times of it do about the same on issue types."""
 _IMPOSSIBLE = 1e-3
@@ -284,15 +286,18 @@ def lowest_cut(
 
     `least`: labels needed above it; `usual`: the share of issues that have the label: right at least halfway from there
     to the target, with 90 % confidence, since a cut can be lucky with a label that most issues have; `margin`: standard
-    errors by which they must be right more often; `forgiven`: mistakes that count as none.
+    errors by which they must be right more often; `forgiven`: mistakes that count as none in five labels or more; where
+    most issues have the label, they count against luck all the same.
     """
     order = np.argsort(-p, kind="stable")
     count = np.arange(1, len(order) + 1)
     right = np.cumsum(truth[order])
     last = np.append(np.diff(p[order]) < 0, True) if len(order) else np.zeros(0, bool)
-    share = np.minimum(right + forgiven, count) / count
+    share = np.minimum(right + forgiven * (count >= _CHANCE_OF), count) / count
     enough = lower_bound(share, count, margin) >= TARGET_PRECISION - 1e-9
-    enough &= lower_bound(right / count, count) >= (usual + TARGET_PRECISION) / 2
+    # A label that most issues have is often right by luck: there, no mistake is forgiven.
+    clear = share if usual < LIKELY else right / count
+    enough &= lower_bound(clear, count) >= (usual + TARGET_PRECISION) / 2
     good = np.flatnonzero(enough & last & (count >= least) & (p[order] > 0) & (p[order] >= floor))
     if not len(good):
         return NEVER

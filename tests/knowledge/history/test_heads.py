@@ -243,6 +243,17 @@ def test_on_newer_issues_one_mistake_is_chance(right: int, of: int, stays: bool)
     assert (lowest_cut(np.full(of, 0.8), truth, 3, 0.1, forgiven=1) <= 1) == stays
 
 
+@pytest.mark.parametrize(
+    ("right", "of", "usual", "stays"),
+    [(4, 5, 0.4, True), (3, 4, 0.4, False), (5, 6, 0.6, False), (6, 6, 0.6, True)],
+)
+def test_no_mistake_is_chance_in_four_labels_or_with_a_label_that_most_issues_have(
+    right: int, of: int, usual: float, stays: bool
+) -> None:
+    truth = np.arange(of) < right
+    assert (lowest_cut(np.full(of, 0.8), truth, 3, usual, forgiven=1) <= 1) == stays
+
+
 def test_small_words_tell_a_question_and_hold_no_text() -> None:
     asked, said = small_words("How can I stop it?", ""), small_words("It can stop", "")
     assert len(set(np.frombuffer(asked, "<u4")) - set(np.frombuffer(said, "<u4"))) >= 4
