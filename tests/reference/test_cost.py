@@ -27,7 +27,8 @@ runs = []
 for _ in range(15):
     begin = time.perf_counter()
     encoder.encode([text])
-    runs.append(time.perf_counter() - begin)  # the quickest run counts: others on the machine only ever add time
+    # The quickest run counts: others on the machine only ever add time.
+    runs.append(time.perf_counter() - begin)
 # Not ru_maxrss, which a process inherits from the one that started it.
 status = Path("/proc/self/status").read_text()
 peak = int(status.partition("VmHWM:")[2].split()[0]) / 1024
