@@ -17,7 +17,7 @@ PYSPY := build/py-spy
 CHOSEN_DATA_DIR := $(DISTRIAGE_DATA_DIR)
 export DISTRIAGE_DATA_DIR ?= $(CURDIR)/build/data
 
-.PHONY: demo test test-long check format train train-findings tune test-reference test-browser test-package docs test-payloads test-setups setups-table test-soak test-llm-server test-inject inject-logs eval gate clean
+.PHONY: demo test test-long check format train train-findings tune test-reference test-browser test-package torch docs test-payloads test-setups setups-table test-soak test-llm-server test-inject inject-logs eval gate clean
 
 demo: $(VENV)/.run  ## triage a sample report end to end
 	$(if $(CHOSEN_DATA_DIR),,env -u DISTRIAGE_DATA_DIR) $(BIN)/bot triage examples/hang.md
@@ -52,6 +52,8 @@ eval: $(VENV)/.run  ## the shipped benchmark, cross-validated
 
 gate: $(VENV)/.run  ## fails when the benchmark is significantly worse than eval/baseline.json
 	$(BIN)/bot eval --gate eval/baseline.json
+
+torch: $(TORCH)/.deepspeed $(PYSPY)/.ready  ## the environment of the targets that need torch, alone
 
 test-reference: $(TORCH)/.ready  ## the sentence-transformers back end (torch)
 	$(TORCH)/bin/python -m pytest tests/reference
@@ -131,7 +133,7 @@ $(TORCH)/.deepspeed: $(TORCH)/.ready
 		hjson==3.1.0 py-cpuinfo==9.0.0 msgpack==1.2.4 ninja==1.13.2 einops==0.8.2
 	touch $@
 
-$(PYSPY)/.ready:
+$(PYSPY)/.ready: $(TORCH)/.ready
 	$(TORCH)/bin/python $(PIP_INSTALL) --target $(PYSPY) --upgrade py-spy==0.4.3
 	touch $@
 
