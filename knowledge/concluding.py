@@ -38,8 +38,8 @@ from knowledge.triage import (
 
 MAX_FINDINGS = 3
 MAX_SURE = 2
-LEAST = 0.04
-"""Below this probability an entry is not worth a reader's time, even where somebody asks."""
+BESIDE = 0.1
+"""A finding less than a tenth as probable as the one before it is not worth a reader's time."""
 QUOTED_LINES = 2
 QUOTE_CHARS = 240
 
@@ -55,7 +55,7 @@ def findings_of(
     # What is said unasked comes first, though something that only sounds like it be likelier.
     matches = sorted(matches, key=lambda match: not match.sure)
     for match in (m for m in matches if agrees(m.failure, given or {})):
-        if match.p < LEAST or len(shown) == MAX_FINDINGS:
+        if len(shown) == MAX_FINDINGS or (shown and match.p < BESIDE * shown[-1].p):
             break
         confused = any(match.failure.id in _near(f, matches) for f in shown if f.sure)
         if not (confused and not match.lines):

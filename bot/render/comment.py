@@ -77,7 +77,8 @@ class View:
     def findings(self) -> list[Finding]:
         """The known failures to show: those that are sure, else the likeliest where a best guess is wanted."""
         sure = [f for f in self.triage.findings if f.sure]
-        return sure or (self.triage.findings[:2] if self.level == "always" else [])
+        guesses = [f for f in self.triage.findings if f.p >= GUESSED] if self.level == "always" else []
+        return sure or guesses[:2]
 
     @property
     def conflicts(self) -> list[VersionConflict]:
@@ -116,6 +117,8 @@ class Draft:
 # What the judge claims of a report, for repositories that want more than known failures.
 
 EVIDENCE_LINES = 3
+GUESSED = 0.1
+"""How probable a known failure has to be for a comment where nobody asked."""
 _AXES = {"symptom": "symptom", "stage": "failing stage"}
 MAX_FIXES = 2
 

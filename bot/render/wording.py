@@ -22,6 +22,8 @@ OUT_OF_SCOPE: dict[Scope, str] = {
     "too_little": "There isn't enough text here to say anything.",
     "unreadable": "I can only read English prose, and there is no log here to go by.",
 }
+REMOTE = 0.05
+"""Below this probability a finding is no more than a hint to somebody who asked."""
 CAUSE = "Cause"
 OWN_DEFECT = "framework_defect"
 """The cause that a maintainer assumes anyway; no comment names it."""
@@ -58,7 +60,9 @@ def how_sure(p: float) -> str:
 
 def opening(finding: Finding) -> str:
     """How a finding is introduced, as sure as it is."""
-    return "Known failure" if finding.sure else "Possibly"
+    if finding.sure:
+        return "Known failure"
+    return "Possibly" if finding.p >= REMOTE else "Long shot"
 
 
 def without_bold(text: str) -> str:
