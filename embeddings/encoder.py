@@ -124,7 +124,7 @@ class OnnxEncoder:
         `threads` defaults to the CPUs this process may use, four at most.
         Raises ModelError when the model is missing, damaged or of an unsupported kind.
         """
-        files = ModelFiles.open(model_dir, adapted=adapted)
+        files = ModelFiles.open(model_dir, adapted=adapted, hashes=cache_dir / "weights.json")
         self.model_hash = files.model_hash
         self.dims = files.shape.hidden
         self._pieces = WordPieces(files.folder / "tokenizer.json", min(max_tokens, files.shape.positions))
@@ -191,6 +191,8 @@ def _session(graph: Path, threads: int) -> onnxruntime.InferenceSession:
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
+    # The graph is written as fused as it gets (embeddings/onnx_graph.py): looking for more takes 25 ms at each start.
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     # Waiting threads that spin gain nothing measurable here and take the CPU from the rest of the service.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 4
