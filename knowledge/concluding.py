@@ -225,8 +225,8 @@ def _distributed(judgement: Judgement, *, claim: bool) -> Distributed:
 def _nearest(neighbours: tuple[Neighbour, ...], type_id: str | None, count: int) -> list[Neighbour]:
     """The nearest cases, those of the report's own type first: a question is answered by answered questions."""
     same = [n for n in neighbours[:12] if n.labels.type == type_id]
-    rest = [n for n in neighbours if n not in same]
-    return [*same, *rest][:count]
+    ids = {n.id for n in same}
+    return [*same, *(n for n in neighbours if n.id not in ids)][:count]
 
 
 def _script(

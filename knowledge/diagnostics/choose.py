@@ -169,6 +169,8 @@ class Filling:
 
     def party(self, probe: Probe) -> list[Probe]:
         """The probe after those that it builds on and that are not in yet."""
+        if not probe.follows:
+            return [probe]
         here = {one.id for one in self.chosen}
         return [*(by_id()[id] for id in probe.follows if id not in here), probe]
 
@@ -189,10 +191,8 @@ class Filling:
     def fill(self, probes: Sequence[Probe]) -> None:
         """Take probes as long as they fit and tell something; one that builds on others brings them along."""
         left = {probe.id: probe for probe in probes}
-        rates: dict[str, float] = {}
+        rates = {id: self.rate(probe) for id, probe in left.items()}
         while left:
-            # What was not taken changed nothing.
-            rates = rates or {id: self.rate(probe) for id, probe in left.items()}
             best = left.pop(max(left, key=rates.__getitem__))
             party = self.party(best)
             seconds = sum(one.expected_s for one in party)
@@ -200,13 +200,18 @@ class Filling:
                 continue
             self.seconds -= seconds
             self.room -= self.size(party)
+            before = self.code
             for one in party:
                 left.pop(one.id, None)
                 self.total += self.value(one)
                 self.code |= self.budget.code(one)
                 self.groups[one.group] = self.groups.get(one.group, 0) + 1
                 self.chosen.append(one)
-            rates = {}
+            groups, new = {one.group for one in party}, self.code - before
+            for id, probe in left.items():
+                # The rates of the others are what they were.
+                if probe.follows or probe.group in groups or not new.isdisjoint(self.budget.code(probe)):
+                    rates[id] = self.rate(probe)
 
 
 # A few short commands that tell the likeliest causes apart, for readers who will not run a script.

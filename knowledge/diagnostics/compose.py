@@ -300,12 +300,12 @@ def _chosen(
 
 def code_of(probe: Probe) -> frozenset[str]:
     """The definitions that a probe needs beyond those of every script."""
-    return _code((probe.function, *(COLLECTORS[name].function for name in probe.uses)))
+    return _code(probe.function, probe.uses)
 
 
 @cache
-def _code(roots: tuple[str, ...]) -> frozenset[str]:
-    return closure(roots) - closure(["main", "Task"])
+def _code(function: str, uses: tuple[str, ...]) -> frozenset[str]:
+    return closure([function, *(COLLECTORS[name].function for name in uses)]) - closure(["main", "Task"])
 
 
 def script_of(
