@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 import re2
 
 from knowledge.corrections import correct_axes, measured_under
-from knowledge.diagnostics import compose_script
 from knowledge.diagnostics.choose import quick_checks
+from knowledge.diagnostics.compose import compose_script
 from knowledge.evidence import Reading
 from knowledge.evidence.reading import summarise
 from knowledge.findings.failure import Failure, agrees

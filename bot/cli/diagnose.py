@@ -19,7 +19,8 @@ from knowledge.errors import InputError, UserError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from knowledge.diagnostics import ProbeResult, Update
+    from knowledge.diagnostics.result import ProbeResult
+    from knowledge.diagnostics.update import Update
 
 
 # What `bot diagnose` prints: a table for people, or JSON.
@@ -38,7 +39,7 @@ class Answered:
 
 def names_of(answers: Sequence[Answered]) -> dict[str, str]:
     """How a block is named in results (a hash of the machine, or a rank) to the machine's name as it was given."""
-    from knowledge.diagnostics import parse_result
+    from knowledge.diagnostics.result import parse_result
 
     return {result.who: one.machine for one in answers if one.text for result in parse_result(one.text)}
 
@@ -103,7 +104,7 @@ def show(
 
 def rows(results: Sequence[ProbeResult]) -> list[list[str]]:
     """A line for each probe that applied anywhere: its title and each machine's outcome."""
-    from knowledge.diagnostics import by_id
+    from knowledge.diagnostics.probe import by_id
 
     lines = []
     for id, probe in by_id().items():
@@ -120,7 +121,7 @@ def rows(results: Sequence[ProbeResult]) -> list[list[str]]:
 
 def legend(results: Sequence[ProbeResult], moved: Update) -> list[str]:
     """How to read the table: its colours, what outcomes mean that are neither faults nor health, what did not apply."""
-    from knowledge.diagnostics import by_id
+    from knowledge.diagnostics.probe import by_id
 
     lines = ["Red: something to look at. Other outcomes are observations, not faults."]
     meanings: list[str] = []
@@ -178,8 +179,11 @@ def diagnose_command(
     """Look for what is wrong with this machine or cluster: read-only, no root, no report needed."""
     from rich.console import Console
 
-    from knowledge.diagnostics import catalogue, parse_result, script_of, update
     from knowledge.diagnostics.choose import fits
+    from knowledge.diagnostics.compose import script_of
+    from knowledge.diagnostics.probe import catalogue
+    from knowledge.diagnostics.result import parse_result
+    from knowledge.diagnostics.update import update
 
     others = machines(hosts)
     probes = [probe for probe in catalogue() if probe.scope != "between" and fits(probe, framework)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,8 +12,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from knowledge.diagnostics.model import model_of
+from knowledge.diagnostics.model import Expected, model_of
 from knowledge.diagnostics.probe import CAUSES, Probe, by_id, catalogue
+from knowledge.errors import DataError
 from knowledge.triage import QuickCheck
 
 # What a probe is worth: the expected fall of the entropy over the causes still in play.
@@ -36,11 +38,11 @@ class Tables:
     """P(reading) where the fault is elsewhere."""
 
 
-def tables_of(probes: Sequence[Probe]) -> Tables:
+def tables_of(probes: Sequence[Probe], expected: Expected | None = None) -> Tables:
     """Stack what each probe, run alone, can read: its findings, or nothing."""
     owner, rows, chances = [], [], []
     for number, probe in enumerate(probes):
-        model = model_of([probe])
+        model = model_of([probe], expected)
         for group, place in model.places.items():
             for sign, chance in place.elsewhere().items():
                 ratios = model.likelihood({group: sign})
@@ -52,9 +54,24 @@ def tables_of(probes: Sequence[Probe]) -> Tables:
     )
 
 
+COMPILED_TABLES = Path(__file__).parent / "tables.json"
+
+
 @cache
 def _shipped() -> Tables:
-    return tables_of(catalogue())
+    """The tables of the shipped probes, worked out when the program is made. DataError when their file is damaged."""
+    try:
+        kept = json.loads(COMPILED_TABLES.read_text("utf-8"))
+        return Tables(np.array(kept["owner"]), np.array(kept["ratios"]), np.array(kept["elsewhere"]))
+    except (OSError, ValueError, KeyError) as error:
+        raise DataError(
+            f"{COMPILED_TABLES.name} cannot be read: {error}.", "Run: python -m knowledge.findings.compile"
+        ) from error
+
+
+def compiled_tables(tables: Tables) -> str:
+    """The text of tables.json; as many digits as a float has."""
+    return json.dumps({name: getattr(tables, name).tolist() for name in Tables.__slots__}) + "\n"
 
 
 def expected_bits(cause_p: Mapping[str, float], probes: Sequence[Probe]) -> list[float]:

@@ -212,6 +212,9 @@ def import_lines(lines: Iterable[str]) -> list[str]:
     return [f"{head} import {', '.join(some)}" if some != [""] else head for head, some in names.items()]
 
 
+RESULT = "distriage-result"
+"""The name of the block that a script prints."""
+FENCE = f"```{RESULT}"
 ANY_REPORT = "0" * 12
 """The name of a script that was made for no report; its results count for any."""
 LARGEST = 52_000
@@ -268,6 +271,11 @@ def compose_script(
             return script
         chosen.pop()
     return ""
+
+
+def has_result(text: str) -> bool:
+    """Whether a text (a comment, a message) holds a result block at all."""
+    return FENCE in text
 
 
 def script_name(report: str) -> str:

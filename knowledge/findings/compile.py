@@ -12,13 +12,19 @@ from pathlib import Path
 import re2
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
+from knowledge.diagnostics.choose import COMPILED_TABLES, compiled_tables, tables_of
 from knowledge.diagnostics.compose import COMPILED_PIECES, compiled_pieces, read_source
+from knowledge.diagnostics.model import expected_of
+from knowledge.diagnostics.probe import COMPILED_PROBES, compiled_probes, read_probes
 from knowledge.errors import DataError
 from knowledge.findings.failure import COMPILED, Failure
 from knowledge.findings.source import FOLDER, Example, entry_files, read_entry, read_examples
+from knowledge.fixes.advice import COMPILED_TEXTS, compiled_texts, read_fix_texts
 from knowledge.signatures import load_signatures
 from knowledge.signatures.signature import COMPILED_SIGNATURES, DATA, compiled_signatures, read_signatures
 from knowledge.taxonomy import load_taxonomy
+from knowledge.versions.facts import COMPILED_FACTS, compiled_facts, read_facts
+from knowledge.versions.facts import DATA as FACTS
 
 # What must hold of every entry of the catalogue before it ships.
 
@@ -168,6 +174,10 @@ def other_files() -> dict[Path, str]:
     return {
         COMPILED_SIGNATURES: compiled_signatures(read_signatures(DATA)),
         COMPILED_PIECES: compiled_pieces(read_source()),
+        COMPILED_PROBES: compiled_probes(probes := read_probes()),
+        COMPILED_TABLES: compiled_tables(tables_of(probes, expected_of(probes))),
+        COMPILED_TEXTS: compiled_texts(read_fix_texts().values()),
+        COMPILED_FACTS: compiled_facts(read_facts(FACTS)),
     }
 
 

@@ -159,7 +159,7 @@ class Columns:
 
     def squares(self, count: int) -> Array:
         """The squared length of each of the `count` rows."""
-        return np.bincount(self.row, self.weight**2, minlength=count)
+        return np.bincount(self.row, self.weight**2, minlength=count).astype(np.float64)
 
 
 class Exemplars:

@@ -27,7 +27,7 @@ from bot.slack.records import Open, Queue
 from bot.slack.store import KEEP_DAYS, REPLY_USES
 from bot.slack.tokens import Vault
 from bot.slack.words import HELP
-from knowledge.diagnostics.result import FENCE
+from knowledge.diagnostics.compose import FENCE
 from knowledge.engine import Knowledge, triage
 from knowledge.report import Report
 from knowledge.taxonomy import load_taxonomy
