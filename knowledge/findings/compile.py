@@ -21,6 +21,7 @@ from knowledge.findings.failure import COMPILED, Failure
 from knowledge.findings.source import FOLDER, Example, entry_files, read_entry, read_examples
 from knowledge.fixes.advice import COMPILED_TEXTS, compiled_texts, read_fix_texts
 from knowledge.signatures import load_signatures
+from knowledge.signatures.line_filter import COMPILED_WORDS, compiled_words
 from knowledge.signatures.signature import COMPILED_SIGNATURES, DATA, compiled_signatures, read_signatures
 from knowledge.taxonomy import load_taxonomy
 from knowledge.versions.facts import COMPILED_FACTS, compiled_facts, read_facts
@@ -169,10 +170,13 @@ def index_page(entries: Mapping[str, Failure]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def other_files() -> dict[Path, str]:
+def other_files(entries: Mapping[str, Failure]) -> dict[Path, str]:
     """The compiled files beside the catalogue's, and what each has to hold."""
+    signatures = read_signatures(DATA)
+    patterns = [one.pattern for one in signatures] + [p for e in entries.values() for p in e.patterns]
     return {
-        COMPILED_SIGNATURES: compiled_signatures(read_signatures(DATA)),
+        COMPILED_SIGNATURES: compiled_signatures(signatures),
+        COMPILED_WORDS: compiled_words(patterns),
         COMPILED_PIECES: compiled_pieces(read_source()),
         COMPILED_PROBES: compiled_probes(probes := read_probes()),
         COMPILED_TABLES: compiled_tables(tables_of(probes, expected_of(probes))),
@@ -183,9 +187,9 @@ def other_files() -> dict[Path, str]:
 
 def main() -> None:
     """Check everything, then write it."""
-    for path, text in other_files().items():
-        path.write_text(text, "utf-8")
     entries, examples = read_catalogue()
+    for path, text in other_files(entries).items():
+        path.write_text(text, "utf-8")
     wrong = problems(entries, examples)
     if wrong:
         print("\n".join(wrong))

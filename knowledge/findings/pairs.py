@@ -23,7 +23,7 @@ from knowledge.judging.features import Floats, embed
 from knowledge.judging.retrieve import query_text
 from knowledge.report import Report
 from knowledge.signatures import SignatureTable
-from knowledge.signatures.signature import LineFilter
+from knowledge.signatures.line_filter import LineFilter
 
 # What entries look like in words: sentence vectors and a word index of each entry and of its example reports.
 
