@@ -14,7 +14,6 @@ from knowledge.evidence.reading import summarise
 from knowledge.findings.failure import Failure, agrees
 from knowledge.findings.fitting import Fitted, fit, states_framework
 from knowledge.findings.matcher import Match
-from knowledge.findings.unasked import objection
 from knowledge.fixes.advice import advise
 from knowledge.judging.axes import Judged
 from knowledge.judging.judge import Judgement
@@ -62,9 +61,15 @@ def findings_of(
             fitted = fit(match.failure, reading)
             sure = match.sure and sum(f.sure for f in shown) < MAX_SURE
             shown.append(
-                _finding(match, fitted, reading, sure=sure and not objection(match, fitted, reading))
+                _finding(match, fitted, reading, sure=sure and not _objection(match, fitted, reading))
             )
     return shown
+
+
+def _objection(match: Match, fitted: Fitted, reading: Reading) -> bool:
+    from knowledge.findings.unasked import objection  # its patterns take 10 ms to compile
+
+    return bool(objection(match, fitted, reading))
 
 
 def _near(finding: Finding, matches: Sequence[Match]) -> tuple[str, ...]:

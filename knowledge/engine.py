@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -117,7 +118,9 @@ def load_knowledge(
     check_encoder(about, encoder)
     store = open_store(load_cases(), cache_dir / "index", lambda: table, encoder, rebuild=rebuild)
     matcher = load_matcher(load_catalogue(), encoder.model_hash)
-    return Knowledge(encoder, judge, store, table, load_scope(), matcher)
+    knowledge = Knowledge(encoder, judge, store, table, load_scope(), matcher)
+    gc.freeze()  # all of it lives as long as the process: no need to look through it for garbage
+    return knowledge
 
 
 def triage(report: Report, knowledge: Knowledge, *, top: int = 5) -> Triage:

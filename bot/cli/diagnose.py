@@ -7,7 +7,6 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -227,6 +226,8 @@ def find_python(python: str, arguments: Sequence[str]) -> str:
 
 def ask_all(script: str, others: Sequence[str], command: str, console: Console) -> list[Answered]:
     """Run the script here and on the others at once by this sh command, with one progress line a machine."""
+    from concurrent.futures import ThreadPoolExecutor
+
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
 
@@ -248,6 +249,8 @@ def ask_all(script: str, others: Sequence[str], command: str, console: Console) 
 
 def ask(machine: str, argv: Sequence[str], script: str, tell: Progress) -> Answered:
     """Feed the script to a command, pass its events on, and keep what it printed."""
+    from concurrent.futures import ThreadPoolExecutor
+
     try:
         child = subprocess.Popen(
             argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
