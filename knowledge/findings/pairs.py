@@ -62,7 +62,7 @@ class Profiles:
 
     def likeness(self, vectors: Floats) -> Array:
         """Highest cosine between each half of a report's vectors and any text of each entry: (2, entries)."""
-        cosines = vectors.reshape(2, -1) @ self.vectors.T
+        cosines = (self.vectors @ vectors.reshape(2, -1).T).T
         by_entry = np.argsort(self.rows, kind="stable")
         known, starts = np.unique(self.rows[by_entry], return_index=True)
         best = np.maximum.reduceat(cosines[:, by_entry], starts, axis=1).astype(np.float64)
