@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from embeddings.encoder import Encoder, OnnxEncoder
 from knowledge.cases import load_cases
 from knowledge.concluding import conclude_from
-from knowledge.diagnostics.compose import has_result
 from knowledge.evidence import Reading, read_report
 from knowledge.findings.failure import load_catalogue
 from knowledge.findings.matcher import Match, Matcher, load_matcher
@@ -22,7 +21,7 @@ from knowledge.judging.judge import SHIPPED, Judge, Judgement, check_encoder, lo
 from knowledge.judging.retrieve import CaseStore, open_store
 from knowledge.judging.scope import ScopeHead, load_scope, tells_distributed, without_foreign_prose
 from knowledge.judging.settle import CERTAIN, Ruling, ruling_of, settle
-from knowledge.report import Report
+from knowledge.report import Report, has_result
 from knowledge.signatures import SignatureTable
 from knowledge.taxonomy import Taxonomy, load_taxonomy
 from knowledge.triage import Neighbour, Scope, Triage

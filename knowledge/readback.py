@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from knowledge.diagnostics.compose import FENCE, NO_LIMIT, RESULT, compose_script, has_result
+from knowledge.diagnostics.compose import NO_LIMIT, compose_script
 from knowledge.diagnostics.probe import by_id, catalogue
 from knowledge.diagnostics.result import (
     ProbeResult,
@@ -25,7 +25,7 @@ from knowledge.evidence.reading import Reading
 from knowledge.frameworks import built_on
 from knowledge.judging.axes import Judged
 from knowledge.judging.judge import Judgement
-from knowledge.report import Report
+from knowledge.report import FENCE, RESULT, Report, has_result
 from knowledge.taxonomy import Taxonomy
 from knowledge.triage import Triage
 

@@ -12,12 +12,11 @@ from urllib.parse import urlsplit
 
 import re2
 
-from knowledge.diagnostics.compose import RESULT
 from knowledge.errors import InputError
 from knowledge.evidence.lines import Kind
 from knowledge.evidence.prefixes import split_prefix
 from knowledge.evidence.shape import shape_of
-from knowledge.report import Report
+from knowledge.report import RESULT, Report
 
 # A pasted text as a report: what a person wrote is read as words, what a program printed as a log.
 #

@@ -212,9 +212,6 @@ def import_lines(lines: Iterable[str]) -> list[str]:
     return [f"{head} import {', '.join(some)}" if some != [""] else head for head, some in names.items()]
 
 
-RESULT = "distriage-result"
-"""The name of the block that a script prints."""
-FENCE = f"```{RESULT}"
 ANY_REPORT = "0" * 12
 """The name of a script that was made for no report; its results count for any."""
 LARGEST = 52_000
@@ -271,11 +268,6 @@ def compose_script(
             return script
         chosen.pop()
     return ""
-
-
-def has_result(text: str) -> bool:
-    """Whether a text (a comment, a message) holds a result block at all."""
-    return FENCE in text
 
 
 def script_name(report: str) -> str:
@@ -372,18 +364,17 @@ def head(probes: Sequence[Probe], budget_s: float, left_out: Sequence[str] = ())
     ]
     out = [f"# {line}".rstrip() for line in lines]
     for probe in probes:
-        out += textwrap.wrap(
-            f"{probe.title}: {probe.reads}",
-            116,
-            initial_indent="# - ",
-            subsequent_indent="#   ",
-            break_long_words=False,
-        )
+        out += _item(f"{probe.title}: {probe.reads}")
     if left_out:
         titles = "; ".join(by_id()[id].title for id in left_out)
         why = "Left out, since they would tell less for their length and time (the script that follows a result asks"
         out += ["#", *_wrapped(f"{why} for what is still open): {titles}.")]
     return "\n".join(out) + "\n"
+
+
+@cache
+def _item(text: str) -> list[str]:
+    return textwrap.wrap(text, 116, initial_indent="# - ", subsequent_indent="#   ", break_long_words=False)
 
 
 def _wrapped(text: str) -> list[str]:

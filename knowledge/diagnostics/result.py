@@ -12,9 +12,10 @@ from typing import Annotated, Literal
 import re2
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from knowledge.diagnostics.compose import ANY_REPORT, FENCE, script_name
+from knowledge.diagnostics.compose import ANY_REPORT, script_name
 from knowledge.diagnostics.probe import NO_EVIDENCE
 from knowledge.errors import InputError
+from knowledge.report import FENCE
 
 SCHEMA = "distriage-result/1"
 LARGEST_TEXT = 4 << 20

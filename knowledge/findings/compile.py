@@ -1,6 +1,7 @@
 """The catalogue checked entry by entry, and put into one file for the program and pages for people.
 
-python -m knowledge.findings.compile    writes catalogue.json and docs/failures/; signatures.json and pieces.json, too
+python -m knowledge.findings.compile    writes catalogue.json, docs/failures/ and the other files that a start reads
+(`other_files`): signatures, the words of all patterns, probes and their script, advice, version facts
 """
 
 from __future__ import annotations
