@@ -80,6 +80,9 @@ MAX_TOKENS = 256
 _BATCH_TOKENS = 2048
 """Tokens in one run, padding included: larger batches are no faster on a CPU and cost memory."""
 
+_LIKE = 1.1
+"""How much longer than the shortest the texts of a run may be: padding is computed like words."""
+
 
 class Encoder(Protocol):
     """Turns texts into vectors of unit length, so that a dot product is the cosine."""
@@ -154,7 +157,8 @@ def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
     """Yield the numbers of the texts in batches of like length, the longest of a batch last."""
     batch: list[int] = []
     for number in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if batch and (len(batch) + 1) * lengths[number] > _BATCH_TOKENS:
+        padded = batch and lengths[number] > _LIKE * lengths[batch[0]]
+        if batch and (padded or (len(batch) + 1) * lengths[number] > _BATCH_TOKENS):
             yield batch
             batch = []
         batch.append(number)
