@@ -70,18 +70,32 @@ class LexicalIndex:
 
         Documents that share no word with the text are left out; equal scores keep the order of the documents.
         """
-        scores = np.zeros(len(self.keys), dtype=np.float32)
-        for word, times in Counter(tokens(text)).items():
-            number = self._number.get(word)
-            if number is not None:
-                span = slice(self._starts[number], self._starts[number + 1])
-                scores[self._documents[span]] += self._weights[span] * (times * (_K3 + 1) / (times + _K3))
+        scores = self._scores(text)
         best: dict[str, float] = {}
         for document in np.argsort(-scores, kind="stable"):
             if scores[document] <= 0 or len(best) >= k:
                 break
             best.setdefault(self.keys[document], float(scores[document]))
         return list(best.items())
+
+    def best(self, text: str) -> dict[str, float]:
+        """Every key that shares a word with the text, in no order, with its best document's score."""
+        scores = self._scores(text).tolist()
+        best: dict[str, float] = {}
+        for key, score in zip(self.keys, scores, strict=True):
+            if score > best.get(key, 0.0):
+                best[key] = score
+        return best
+
+    def _scores(self, text: str) -> npt.NDArray[np.float32]:
+        """The score of each document."""
+        scores = np.zeros(len(self.keys), dtype=np.float32)
+        for word, times in Counter(tokens(text)).items():
+            number = self._number.get(word)
+            if number is not None:
+                span = slice(self._starts[number], self._starts[number + 1])
+                scores[self._documents[span]] += self._weights[span] * (times * (_K3 + 1) / (times + _K3))
+        return scores
 
     def to_arrays(self) -> Arrays:
         """Return the index as plain arrays, for numpy.savez without pickles."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import os
 import zipfile
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -27,29 +29,41 @@ SHIPPED_ADAPTER = Path(__file__).parent / "adapter.npz"
 Floats = npt.NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Adapter:
-    """`parts`: dense layer (its name without ".weight") to (up (out, rank), down (rank, in)); `hash`: of the file."""
+    """What `file` adds to a model. Only its hash is needed once the model is converted."""
 
-    parts: Mapping[str, tuple[Floats, Floats]]
-    hash: str
+    file: Path = SHIPPED_ADAPTER
 
-    @classmethod
-    def load(cls, file: Path = SHIPPED_ADAPTER) -> Adapter:
-        """Read an adapter. Raises ModelError when the file is missing or damaged."""
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 of the file, in hexadecimal. Raises ModelError when it is missing."""
         try:
-            with file.open("rb") as raw, np.load(raw, allow_pickle=False) as arrays:
+            return hashlib.sha256(self.file.read_bytes()).hexdigest()
+        except OSError as error:
+            raise self._unreadable(error) from error
+
+    @cached_property
+    def parts(self) -> Mapping[str, tuple[Floats, Floats]]:
+        """Dense layer (its name without ".weight") to (up (out, rank), down (rank, in)).
+
+        Raises ModelError when the file is missing or damaged.
+        """
+        try:
+            with self.file.open("rb") as raw, np.load(raw, allow_pickle=False) as arrays:
                 names = sorted(name.removesuffix(".up") for name in arrays.files if name.endswith(".up"))
-                parts = {
+                return {
                     name: (arrays[f"{name}.up"].astype(np.float32), arrays[f"{name}.down"].astype(np.float32))
                     for name in names
                 }
-            return cls(parts, hashlib.sha256(file.read_bytes()).hexdigest())
         except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile, zlib.error) as error:
-            raise ModelError(
-                f"The encoder's adapter {file} cannot be read ({type(error).__name__}).",
-                "Restore the file, or rebuild it with: make tune",
-            ) from error
+            raise self._unreadable(error) from error
+
+    def _unreadable(self, error: Exception) -> ModelError:
+        return ModelError(
+            f"The encoder's adapter {self.file} cannot be read ({type(error).__name__}).",
+            "Restore the file, or rebuild it with: make tune",
+        )
 
     def difference(self, name: str) -> Floats:
         """What is added to the weights of a dense layer: (out, in)."""
@@ -106,15 +120,19 @@ class ModelFiles:
 
     folder: Path
     adapter: Adapter | None = None
+    hashes: Path | None = None
+    """A file that keeps the hash of the weights between runs; None = they are read each time."""
 
     @classmethod
-    def open(cls, folder: Path | None = None, *, adapted: bool = True) -> ModelFiles:
+    def open(
+        cls, folder: Path | None = None, *, adapted: bool = True, hashes: Path | None = None
+    ) -> ModelFiles:
         """Open `folder`, or the shipped model when None; only the shipped one must have the pinned hashes.
 
         all-MiniLM-L6-v2, wherever it lies, is read with what training added to it, unless `adapted` is False.
         Raises ModelError when a file is missing or the shipped model is damaged.
         """
-        files = cls(shipped_model_dir() if folder is None else folder)
+        files = cls(shipped_model_dir() if folder is None else folder, hashes=hashes)
         for name in ("config.json", "tokenizer.json", "model.safetensors"):
             if not (files.folder / name).is_file():
                 raise ModelError(
@@ -126,13 +144,14 @@ class ModelFiles:
             if (files.weights_hash, files.tokenizer_hash) != pinned:
                 raise ModelError("The files of the shipped embedding model are damaged.", SHIPPED_REMEDY)
         if adapted and files.weights_hash == SHIPPED_SHA256:
-            return replace(files, adapter=Adapter.load())
+            return replace(files, adapter=Adapter())
         return files
 
     @cached_property
     def weights_hash(self) -> str:
-        """SHA-256 of the weights file, in hexadecimal; 0.1 s for 90 MB."""
-        return _sha256(self.folder / "model.safetensors")
+        """SHA-256 of the weights file, in hexadecimal; 0.1 s for 90 MB that are read the first time."""
+        file = self.folder / "model.safetensors"
+        return _kept_sha256(file, self.hashes) if self.hashes else _sha256(file)
 
     @cached_property
     def model_hash(self) -> str:
@@ -233,3 +252,20 @@ def _sha256_of(path: Path, size: int, changed: int) -> str:
     """The hash of a file as it was at a size and time of change."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _kept_sha256(path: Path, kept_in: Path) -> str:
+    """The hash of a file as `kept_in` tells it, where path, size and time of change are still the same."""
+    state = path.stat()
+    known = [str(path.resolve()), state.st_size, state.st_mtime_ns]
+    with suppress(OSError, ValueError, TypeError):
+        *of, kept = json.loads(kept_in.read_text("utf-8"))
+        if of == known:
+            return str(kept)
+    found = _sha256(path)
+    with suppress(OSError):  # a cache that cannot be written is told of by who converts the model
+        kept_in.parent.mkdir(parents=True, exist_ok=True)
+        part = kept_in.with_name(f".{kept_in.name}.{os.getpid()}")
+        part.write_text(json.dumps([*known, found]), "utf-8")
+        part.replace(kept_in)
+    return found

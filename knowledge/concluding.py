@@ -7,14 +7,13 @@ from collections.abc import Collection, Mapping, Sequence
 import re2
 
 from knowledge.corrections import correct_axes, measured_under
-from knowledge.diagnostics import compose_script
 from knowledge.diagnostics.choose import quick_checks
+from knowledge.diagnostics.compose import compose_script
 from knowledge.evidence import Reading
 from knowledge.evidence.reading import summarise
 from knowledge.findings.failure import Failure, agrees
 from knowledge.findings.fitting import Fitted, fit, states_framework
 from knowledge.findings.matcher import Match
-from knowledge.findings.unasked import objection
 from knowledge.fixes.advice import advise
 from knowledge.judging.axes import Judged
 from knowledge.judging.judge import Judgement
@@ -62,9 +61,15 @@ def findings_of(
             fitted = fit(match.failure, reading)
             sure = match.sure and sum(f.sure for f in shown) < MAX_SURE
             shown.append(
-                _finding(match, fitted, reading, sure=sure and not objection(match, fitted, reading))
+                _finding(match, fitted, reading, sure=sure and not _objection(match, fitted, reading))
             )
     return shown
+
+
+def _objection(match: Match, fitted: Fitted, reading: Reading) -> bool:
+    from knowledge.findings.unasked import objection  # its patterns take 10 ms to compile
+
+    return bool(objection(match, fitted, reading))
 
 
 def _near(finding: Finding, matches: Sequence[Match]) -> tuple[str, ...]:
@@ -225,8 +230,8 @@ def _distributed(judgement: Judgement, *, claim: bool) -> Distributed:
 def _nearest(neighbours: tuple[Neighbour, ...], type_id: str | None, count: int) -> list[Neighbour]:
     """The nearest cases, those of the report's own type first: a question is answered by answered questions."""
     same = [n for n in neighbours[:12] if n.labels.type == type_id]
-    rest = [n for n in neighbours if n not in same]
-    return [*same, *rest][:count]
+    ids = {n.id for n in same}
+    return [*same, *(n for n in neighbours if n.id not in ids)][:count]
 
 
 def _script(

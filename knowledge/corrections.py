@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import re2
 
-from knowledge.diagnostics import compose_script
 from knowledge.diagnostics.choose import quick_checks
+from knowledge.diagnostics.compose import compose_script
 from knowledge.findings.failure import agrees, load_catalogue
 from knowledge.fixes.advice import advise
 from knowledge.taxonomy import Taxonomy

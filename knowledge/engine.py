@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from embeddings.encoder import Encoder, OnnxEncoder
 from knowledge.cases import load_cases
@@ -13,18 +15,19 @@ from knowledge.concluding import conclude_from
 from knowledge.evidence import Reading, read_report
 from knowledge.findings.failure import load_catalogue
 from knowledge.findings.matcher import Match, Matcher, load_matcher
-from knowledge.history.record import Post, Record, records_of, to_markdown
 from knowledge.judging.axes import Judged
 from knowledge.judging.features import Floats, featurise
 from knowledge.judging.judge import SHIPPED, Judge, Judgement, check_encoder, load_judge, neighbour_votes
 from knowledge.judging.retrieve import CaseStore, open_store
 from knowledge.judging.scope import ScopeHead, load_scope, tells_distributed, without_foreign_prose
 from knowledge.judging.settle import CERTAIN, Ruling, ruling_of, settle
-from knowledge.readback import move, taken_out
-from knowledge.report import Report
+from knowledge.report import Report, has_result
 from knowledge.signatures import SignatureTable
 from knowledge.taxonomy import Taxonomy, load_taxonomy
 from knowledge.triage import Neighbour, Scope, Triage
+
+if TYPE_CHECKING:
+    from knowledge.history.record import Post, Record
 
 NEVER = 1.01
 """A threshold that no probability reaches."""
@@ -114,7 +117,9 @@ def load_knowledge(
     check_encoder(about, encoder)
     store = open_store(load_cases(), cache_dir / "index", lambda: table, encoder, rebuild=rebuild)
     matcher = load_matcher(load_catalogue(), encoder.model_hash)
-    return Knowledge(encoder, judge, store, table, load_scope(), matcher)
+    knowledge = Knowledge(encoder, judge, store, table, load_scope(), matcher)
+    gc.freeze()  # all of it lives as long as the process: no need to look through it for garbage
+    return knowledge
 
 
 def triage(report: Report, knowledge: Knowledge, *, top: int = 5) -> Triage:
@@ -122,9 +127,13 @@ def triage(report: Report, knowledge: Knowledge, *, top: int = 5) -> Triage:
 
     `top` bounds the neighbours and the fixes shown.
     """
-    bare, result = taken_out(report)
-    if result is not None:
-        return triage_with_result(bare, result, knowledge, top=top, content_hash=report.content_hash)
+    bare = report
+    if has_result(report.body):
+        from knowledge.readback import taken_out  # few reports hold one
+
+        bare, result = taken_out(report)
+        if result is not None:
+            return triage_with_result(bare, result, knowledge, top=top, content_hash=report.content_hash)
     found = conclude(examine(bare, knowledge), knowledge, top=top)
     return found.model_copy(update={"content_hash": report.content_hash})
 
@@ -136,6 +145,8 @@ def triage_with_result(
 
     Raises InputError when `result` holds no block, or a damaged one. A result of another report moves nothing.
     """
+    from knowledge.readback import move
+
     examined = examine(report, knowledge)
     moved = move(examined.judgement, result, knowledge.taxonomy, examined.reading)
     triage = conclude(
@@ -282,6 +293,8 @@ def fingerprints(posts: Sequence[Post], knowledge: Knowledge, *, with_failures: 
 
     The catalogue is asked only where the report shows an error: that costs twice what the rest does.
     """
+    from knowledge.history.record import records_of
+
     records = records_of(posts, knowledge.encoder, knowledge.table)
     return [
         replace(record, failures=_failures(post, knowledge))
@@ -296,5 +309,7 @@ def _shows_error(record: Record) -> bool:
 
 
 def _failures(post: Post, knowledge: Knowledge) -> tuple[str, ...]:
+    from knowledge.history.record import to_markdown
+
     found = examine(Report(post.id, post.title, to_markdown(post.body)), knowledge)
     return tuple(match.failure.id for match in found.matches if match.sure)

@@ -7,32 +7,25 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from knowledge.diagnostics import (
-    ProbeResult,
-    by_id,
-    catalogue,
-    compose_script,
-    has_result,
-    parse_result,
-    update,
-)
-from knowledge.diagnostics.compose import NO_LIMIT
+from knowledge.diagnostics.compose import NO_LIMIT, compose_script
+from knowledge.diagnostics.probe import by_id, catalogue
 from knowledge.diagnostics.result import (
-    FENCE,
+    ProbeResult,
     Surroundings,
     counted_noun,
     latest,
     of_this_job,
+    parse_result,
     read_block,
     split_blocks,
 )
-from knowledge.diagnostics.update import Move, Update, in_words, some_of
+from knowledge.diagnostics.update import Move, Update, in_words, some_of, update
 from knowledge.errors import InputError
 from knowledge.evidence.reading import Reading
 from knowledge.frameworks import built_on
 from knowledge.judging.axes import Judged
 from knowledge.judging.judge import Judgement
-from knowledge.report import Report
+from knowledge.report import FENCE, RESULT, Report, has_result
 from knowledge.taxonomy import Taxonomy
 from knowledge.triage import Triage
 
@@ -72,7 +65,6 @@ def _step(step: Move, names: Mapping[str, str], processes: int) -> str:
 MOST_NOTES = 3
 """Blocks that could not be read of which the notes speak."""
 _FENCE = "```"
-_NAME = "distriage-result"
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +193,7 @@ def without_results(body: str, *, readable_only: bool = False) -> str:
     start: int | None = None
     for number, line in enumerate([*lines, _FENCE]):
         stripped = line.strip()
-        if stripped.startswith(_FENCE) and _NAME in stripped and (start is None or readable_only):
+        if stripped.startswith(_FENCE) and RESULT in stripped and (start is None or readable_only):
             start = number
         elif start is not None and stripped == _FENCE:
             if not readable_only or _readable(lines[start : number + 1]):

@@ -27,6 +27,16 @@ def issue_of(id: str) -> str:
     return f"{RENAMED.get(repository, repository)}{hash}{number}"
 
 
+RESULT = "distriage-result"
+"""The name of the block that a diagnostics script prints, and that people paste into a report."""
+FENCE = f"```{RESULT}"
+
+
+def has_result(text: str) -> bool:
+    """Whether a text (a comment, a message) holds a result block at all."""
+    return FENCE in text
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """One incoming failure report, before anything has been read out of it.

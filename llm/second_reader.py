@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from knowledge.diagnostics import parse_result
+from knowledge.diagnostics.result import parse_result
 from knowledge.engine import Examined, Knowledge, conclude, examine
 from knowledge.judging.axes import JUDGED
 from knowledge.readback import move, taken_out

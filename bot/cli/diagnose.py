@@ -7,7 +7,6 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,7 +18,8 @@ from knowledge.errors import InputError, UserError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from knowledge.diagnostics import ProbeResult, Update
+    from knowledge.diagnostics.result import ProbeResult
+    from knowledge.diagnostics.update import Update
 
 
 # What `bot diagnose` prints: a table for people, or JSON.
@@ -38,7 +38,7 @@ class Answered:
 
 def names_of(answers: Sequence[Answered]) -> dict[str, str]:
     """How a block is named in results (a hash of the machine, or a rank) to the machine's name as it was given."""
-    from knowledge.diagnostics import parse_result
+    from knowledge.diagnostics.result import parse_result
 
     return {result.who: one.machine for one in answers if one.text for result in parse_result(one.text)}
 
@@ -103,7 +103,7 @@ def show(
 
 def rows(results: Sequence[ProbeResult]) -> list[list[str]]:
     """A line for each probe that applied anywhere: its title and each machine's outcome."""
-    from knowledge.diagnostics import by_id
+    from knowledge.diagnostics.probe import by_id
 
     lines = []
     for id, probe in by_id().items():
@@ -120,7 +120,7 @@ def rows(results: Sequence[ProbeResult]) -> list[list[str]]:
 
 def legend(results: Sequence[ProbeResult], moved: Update) -> list[str]:
     """How to read the table: its colours, what outcomes mean that are neither faults nor health, what did not apply."""
-    from knowledge.diagnostics import by_id
+    from knowledge.diagnostics.probe import by_id
 
     lines = ["Red: something to look at. Other outcomes are observations, not faults."]
     meanings: list[str] = []
@@ -178,8 +178,11 @@ def diagnose_command(
     """Look for what is wrong with this machine or cluster: read-only, no root, no report needed."""
     from rich.console import Console
 
-    from knowledge.diagnostics import catalogue, parse_result, script_of, update
     from knowledge.diagnostics.choose import fits
+    from knowledge.diagnostics.compose import script_of
+    from knowledge.diagnostics.probe import catalogue
+    from knowledge.diagnostics.result import parse_result
+    from knowledge.diagnostics.update import update
 
     others = machines(hosts)
     probes = [probe for probe in catalogue() if probe.scope != "between" and fits(probe, framework)]
@@ -223,6 +226,8 @@ def find_python(python: str, arguments: Sequence[str]) -> str:
 
 def ask_all(script: str, others: Sequence[str], command: str, console: Console) -> list[Answered]:
     """Run the script here and on the others at once by this sh command, with one progress line a machine."""
+    from concurrent.futures import ThreadPoolExecutor
+
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
 
@@ -244,6 +249,8 @@ def ask_all(script: str, others: Sequence[str], command: str, console: Console) 
 
 def ask(machine: str, argv: Sequence[str], script: str, tell: Progress) -> Answered:
     """Feed the script to a command, pass its events on, and keep what it printed."""
+    from concurrent.futures import ThreadPoolExecutor
+
     try:
         child = subprocess.Popen(
             argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -18,8 +18,7 @@ from bot.github.triage_issue import load_config, triage_issue
 from bot.github.votes import note_correction, note_vote, thumbs
 from bot.history.label_store import Role
 from bot.render.comment import render_dismissed
-from knowledge.diagnostics import parse_result
-from knowledge.diagnostics.result import join_blocks, split_blocks
+from knowledge.diagnostics.result import join_blocks, parse_result, split_blocks
 from knowledge.errors import InputError
 from knowledge.text.quote import clean
 

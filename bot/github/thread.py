@@ -16,7 +16,7 @@ import re2
 
 from bot.github.ports import MAINTAINERS, MAY_WRITE, Comment, Permission
 from bot.reports.additions import FENCE_LINE, adds_evidence, both_ends, unquoted
-from knowledge.diagnostics.result import FENCE
+from knowledge.report import FENCE
 from knowledge.triage import AxisName
 
 # Commands in comments: the first line says `/triage ...`, everything else in it is somebody's text.

@@ -16,8 +16,7 @@ from knowledge.errors import InputError
 from knowledge.evidence.lines import Kind
 from knowledge.evidence.prefixes import split_prefix
 from knowledge.evidence.shape import shape_of
-from knowledge.readback import without_results
-from knowledge.report import Report
+from knowledge.report import RESULT, Report
 
 # A pasted text as a report: what a person wrote is read as words, what a program printed as a log.
 #
@@ -40,8 +39,16 @@ def pasted_report(name: str, text: str, notes: tuple[str, ...] = ()) -> Report:
     if _is_sentence(title):
         lines[place] = ""
         return Report(id=name, title=title, body="\n".join(lines), notes=notes)
-    is_log = "\n```" not in f"\n{without_results(text)}"
+    is_log = "\n```" not in f"\n{_without_results(text)}"
     return Report(id=name, title="", body=text, is_log=is_log, notes=notes)
+
+
+def _without_results(text: str) -> str:
+    if RESULT not in text:
+        return text
+    from knowledge.readback import without_results
+
+    return without_results(text)
 
 
 def _is_sentence(line: str) -> bool:

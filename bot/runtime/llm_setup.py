@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 from bot.settings import Settings
 from knowledge.errors import SettingsError
-from llm.dialect import address_of
-from llm.values import DUTIES, MAX_WAIT, RANKING, LlmConfig
 
 if TYPE_CHECKING:
     from llm.calls import LlmAccess
     from llm.fusion import Measured
     from llm.second_reader import SecondReader
+    from llm.values import LlmConfig
 
 
 @contextmanager
@@ -53,6 +52,7 @@ def llm_access(settings: Settings, *, writer: bool = False) -> LlmAccess | None:
     from bot.db.llm_ledger import open_ledger
     from llm.calls import FileCache, LlmAccess
     from llm.openai_client import OpenAiClient
+    from llm.values import DUTIES, RANKING
 
     config = llm_config(settings)
     if config is None:
@@ -103,6 +103,9 @@ def llm_config(settings: Settings) -> LlmConfig | None:
     """
     if settings.llm_base_url is None or settings.llm_model is None:
         return None
+    from llm.dialect import address_of
+    from llm.values import DUTIES, MAX_WAIT, LlmConfig
+
     address_of(settings.llm_base_url)
     budgets = (settings.llm_daily_budget, settings.llm_repository_daily_budget)
     if any(b is not None for b in budgets) and settings.llm_price_input + settings.llm_price_output == 0:

@@ -22,10 +22,10 @@ from bot.slack.messages import Sender, tell, update_shared, view_of
 from bot.slack.ports import SlackPorts
 from bot.slack.records import Refused, SlackReply, SlackTriage, Task
 from bot.slack.store import SlackStore
-from knowledge.diagnostics import has_result, parse_result
-from knowledge.diagnostics.result import join_blocks, split_blocks
+from knowledge.diagnostics.result import join_blocks, parse_result, split_blocks
 from knowledge.errors import InputError
 from knowledge.readback import without_results
+from knowledge.report import has_result
 from knowledge.triage import Triage
 
 # Reading the files of a task: those the person may see, where the token may, of a long one both ends.

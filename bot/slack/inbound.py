@@ -15,8 +15,8 @@ from bot.db.connect import clean_text
 from bot.reports.additions import adds_evidence
 from bot.slack import words
 from bot.slack.records import Answer, Decision, Open, Queue, Reply, Seal, Task, say
-from knowledge.diagnostics import has_result
 from knowledge.redaction import redact
+from knowledge.report import has_result
 
 # From the text of a Slack message or command to what the person typed.
 #

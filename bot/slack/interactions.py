@@ -41,7 +41,7 @@ from bot.slack.inbound import (
 from bot.slack.messages import Sender
 from bot.slack.ports import SlackPorts
 from bot.slack.records import Answer, Decision, Kind, Open, Queue, Refused, Reply, Seal, SlackError, Task
-from knowledge.diagnostics import has_result
+from knowledge.report import has_result
 from knowledge.taxonomy import load_taxonomy
 from knowledge.text.quote import shorten
 from knowledge.triage import AXES, AxisName

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,8 +12,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from knowledge.diagnostics.model import model_of
+from knowledge.diagnostics.model import Expected, model_of
 from knowledge.diagnostics.probe import CAUSES, Probe, by_id, catalogue
+from knowledge.errors import DataError
 from knowledge.triage import QuickCheck
 
 # What a probe is worth: the expected fall of the entropy over the causes still in play.
@@ -36,11 +38,11 @@ class Tables:
     """P(reading) where the fault is elsewhere."""
 
 
-def tables_of(probes: Sequence[Probe]) -> Tables:
+def tables_of(probes: Sequence[Probe], expected: Expected | None = None) -> Tables:
     """Stack what each probe, run alone, can read: its findings, or nothing."""
     owner, rows, chances = [], [], []
     for number, probe in enumerate(probes):
-        model = model_of([probe])
+        model = model_of([probe], expected)
         for group, place in model.places.items():
             for sign, chance in place.elsewhere().items():
                 ratios = model.likelihood({group: sign})
@@ -52,9 +54,24 @@ def tables_of(probes: Sequence[Probe]) -> Tables:
     )
 
 
+COMPILED_TABLES = Path(__file__).parent / "tables.json"
+
+
 @cache
 def _shipped() -> Tables:
-    return tables_of(catalogue())
+    """The tables of the shipped probes, worked out when the program is made. DataError when their file is damaged."""
+    try:
+        kept = json.loads(COMPILED_TABLES.read_text("utf-8"))
+        return Tables(np.array(kept["owner"]), np.array(kept["ratios"]), np.array(kept["elsewhere"]))
+    except (OSError, ValueError, KeyError) as error:
+        raise DataError(
+            f"{COMPILED_TABLES.name} cannot be read: {error}.", "Run: python -m knowledge.findings.compile"
+        ) from error
+
+
+def compiled_tables(tables: Tables) -> str:
+    """The text of tables.json; as many digits as a float has."""
+    return json.dumps({name: getattr(tables, name).tolist() for name in Tables.__slots__}) + "\n"
 
 
 def expected_bits(cause_p: Mapping[str, float], probes: Sequence[Probe]) -> list[float]:
@@ -169,6 +186,8 @@ class Filling:
 
     def party(self, probe: Probe) -> list[Probe]:
         """The probe after those that it builds on and that are not in yet."""
+        if not probe.follows:
+            return [probe]
         here = {one.id for one in self.chosen}
         return [*(by_id()[id] for id in probe.follows if id not in here), probe]
 
@@ -189,10 +208,8 @@ class Filling:
     def fill(self, probes: Sequence[Probe]) -> None:
         """Take probes as long as they fit and tell something; one that builds on others brings them along."""
         left = {probe.id: probe for probe in probes}
-        rates: dict[str, float] = {}
+        rates = {id: self.rate(probe) for id, probe in left.items()}
         while left:
-            # What was not taken changed nothing.
-            rates = rates or {id: self.rate(probe) for id, probe in left.items()}
             best = left.pop(max(left, key=rates.__getitem__))
             party = self.party(best)
             seconds = sum(one.expected_s for one in party)
@@ -200,13 +217,18 @@ class Filling:
                 continue
             self.seconds -= seconds
             self.room -= self.size(party)
+            before = self.code
             for one in party:
                 left.pop(one.id, None)
                 self.total += self.value(one)
                 self.code |= self.budget.code(one)
                 self.groups[one.group] = self.groups.get(one.group, 0) + 1
                 self.chosen.append(one)
-            rates = {}
+            groups, new = {one.group for one in party}, self.code - before
+            for id, probe in left.items():
+                # The rates of the others are what they were.
+                if probe.follows or probe.group in groups or not new.isdisjoint(self.budget.code(probe)):
+                    rates[id] = self.rate(probe)
 
 
 # A few short commands that tell the likeliest causes apart, for readers who will not run a script.

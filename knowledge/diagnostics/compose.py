@@ -300,12 +300,12 @@ def _chosen(
 
 def code_of(probe: Probe) -> frozenset[str]:
     """The definitions that a probe needs beyond those of every script."""
-    return _code((probe.function, *(COLLECTORS[name].function for name in probe.uses)))
+    return _code(probe.function, probe.uses)
 
 
 @cache
-def _code(roots: tuple[str, ...]) -> frozenset[str]:
-    return closure(roots) - closure(["main", "Task"])
+def _code(function: str, uses: tuple[str, ...]) -> frozenset[str]:
+    return closure([function, *(COLLECTORS[name].function for name in uses)]) - closure(["main", "Task"])
 
 
 def script_of(
@@ -364,18 +364,17 @@ def head(probes: Sequence[Probe], budget_s: float, left_out: Sequence[str] = ())
     ]
     out = [f"# {line}".rstrip() for line in lines]
     for probe in probes:
-        out += textwrap.wrap(
-            f"{probe.title}: {probe.reads}",
-            116,
-            initial_indent="# - ",
-            subsequent_indent="#   ",
-            break_long_words=False,
-        )
+        out += _item(f"{probe.title}: {probe.reads}")
     if left_out:
         titles = "; ".join(by_id()[id].title for id in left_out)
         why = "Left out, since they would tell less for their length and time (the script that follows a result asks"
         out += ["#", *_wrapped(f"{why} for what is still open): {titles}.")]
     return "\n".join(out) + "\n"
+
+
+@cache
+def _item(text: str) -> list[str]:
+    return textwrap.wrap(text, 116, initial_indent="# - ", subsequent_indent="#   ", break_long_words=False)
 
 
 def _wrapped(text: str) -> list[str]:

@@ -116,12 +116,20 @@ class Model:
         return 0.0 if sign is None else place.shown(cause)[sign] / place.alarms[sign]
 
 
-def model_of(probes: Iterable[Probe]) -> Model:
-    """The model for the probes that gave a conclusive answer; their order does not matter."""
+Expected = Mapping[str, Mapping[str, float]]
+"""Cause to group to the share that shows there and is seen: how often its probes apply counts too."""
+
+
+def model_of(probes: Iterable[Probe], expected: Expected | None = None) -> Model:
+    """The model for the probes that gave a conclusive answer; their order does not matter.
+
+    `expected`: of all probes there are (default: the shipped ones).
+    """
+    expected = _expected() if expected is None else expected
     places = {group: _place(members) for group, members in _grouped(probes).items()}
     shares: dict[str, dict[str, float]] = {}
     for cause in CAUSES:
-        unseen = sum(share for group, share in _expected()[cause].items() if group not in places)
+        unseen = sum(share for group, share in expected[cause].items() if group not in places)
         total = unseen + sum(place.share[cause] for place in places.values())
         bound = min(1.0, KNOWN / total) if total else 1.0
         shares[cause] = {
@@ -131,10 +139,14 @@ def model_of(probes: Iterable[Probe]) -> Model:
 
 
 @cache
-def _expected() -> Mapping[str, Mapping[str, float]]:
-    """Cause to group to the share that shows there and is seen: how often its probes apply counts too."""
+def _expected() -> Expected:
+    return expected_of(catalogue())
+
+
+def expected_of(probes: Iterable[Probe]) -> Expected:
+    """What these probes are expected to see."""
     expected: dict[str, dict[str, float]] = {cause: {} for cause in CAUSES}
-    for group, members in _grouped(catalogue()).items():
+    for group, members in _grouped(probes).items():
         place, applies = _place(members), max(probe.applies for probe in members)
         for cause, of in expected.items():
             of[group] = place.share[cause] * applies

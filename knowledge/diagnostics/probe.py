@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Literal
 
 from knowledge.errors import DataError
@@ -131,7 +132,10 @@ COLLECTORS: dict[str, Collector] = {
 }
 
 
-# Load the probes from catalogue/*.toml and refuse a table that is not a proper set of likelihoods.
+# The probes as they ship, in one compiled file; read from catalogue/*.toml, where a table that is not a proper set of
+# likelihoods is refused.
+
+COMPILED_PROBES = Path(__file__).parent / "probes.json"
 
 REQUIRED = {"id", "title", "reads", "outcome"}
 PLURAL = ("uses", "after", "follows", "frameworks", "symptoms", "facts")
@@ -140,12 +144,31 @@ OPTIONAL = {"group", "cost_s", "limit_s", "scope", "applies", *PLURAL}
 
 @cache
 def catalogue() -> tuple[Probe, ...]:
-    """All probes, ordered by file and place in it. DataError names the first entry that is wrong."""
+    """All shipped probes, ordered by file and place in it. DataError when the compiled file is damaged."""
+    try:
+        return tuple(_from_json(entry) for entry in json.loads(COMPILED_PROBES.read_text("utf-8")))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(
+            f"{COMPILED_PROBES.name} cannot be read: {error}.", "Run: python -m knowledge.findings.compile"
+        ) from error
+
+
+def _from_json(entry: Mapping[str, Any]) -> Probe:
+    outcomes = tuple(Outcome(**one) for one in entry["outcomes"])
+    return Probe(**{**entry, "outcomes": outcomes, **{name: tuple(entry[name]) for name in PLURAL}})
+
+
+def compiled_probes(probes: Iterable[Probe]) -> str:
+    """The text of probes.json: one probe a line."""
+    return "[\n" + ",\n".join(json.dumps(asdict(probe), ensure_ascii=False) for probe in probes) + "\n]\n"
+
+
+def read_probes() -> tuple[Probe, ...]:
+    """The probes of the TOML files. DataError names the first entry that is wrong."""
     found: list[Probe] = []
-    for entry in sorted(files(__package__).joinpath("catalogue").iterdir(), key=lambda item: item.name):
-        if entry.name.endswith(".toml"):
-            table = tomllib.loads(entry.read_text(encoding="utf-8"))
-            found += [read_probe(item, entry.name) for item in table.get("probe", [])]
+    for path in sorted((Path(__file__).parent / "catalogue").glob("*.toml")):
+        table = tomllib.loads(path.read_text("utf-8"))
+        found += [read_probe(item, path.name) for item in table.get("probe", [])]
     names = [probe.id for probe in found]
     if len(set(names)) != len(names):
         raise DataError(f"Duplicate probe id: {sorted({n for n in names if names.count(n) > 1})}")

@@ -15,13 +15,13 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from knowledge.diagnostics.compose import ANY_REPORT, script_name
 from knowledge.diagnostics.probe import NO_EVIDENCE
 from knowledge.errors import InputError
+from knowledge.report import FENCE
 
 SCHEMA = "distriage-result/1"
 LARGEST_TEXT = 4 << 20
 """Characters of a paste: 512 ranks at 8 KiB each; a GitHub comment holds 65,536."""
 MOST_BLOCKS = 1024
 LARGEST_BLOCK = 128 << 10
-FENCE = "```distriage-result"
 # torchrun --tee, mpirun --tag-output, kubectl and quoting put something before each line.
 PREFIX = re2.compile(r"^(?:[>\s|]*)(?:\[[^\]\n]{1,60}\](?:<\w{1,10}>)?:? ?|[\w.-]{1,60}: )?")
 
@@ -77,11 +77,6 @@ class ProbeResult(_Part):
 
 
 _OURS = frozenset([*ProbeResult.model_fields, *ProbeAnswer.model_fields, "schema"])
-
-
-def has_result(text: str) -> bool:
-    """Whether a text (a comment, a message) holds a result block at all."""
-    return FENCE in text
 
 
 def parse_result(text: str) -> tuple[ProbeResult, ...]:

@@ -1,6 +1,7 @@
 """The catalogue checked entry by entry, and put into one file for the program and pages for people.
 
-python -m knowledge.findings.compile    writes catalogue.json and docs/failures/; signatures.json and pieces.json, too
+python -m knowledge.findings.compile    writes catalogue.json, docs/failures/ and the other files that a start reads
+(`other_files`): signatures, the words of all patterns, probes and their script, advice, version facts
 """
 
 from __future__ import annotations
@@ -12,13 +13,20 @@ from pathlib import Path
 import re2
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
+from knowledge.diagnostics.choose import COMPILED_TABLES, compiled_tables, tables_of
 from knowledge.diagnostics.compose import COMPILED_PIECES, compiled_pieces, read_source
+from knowledge.diagnostics.model import expected_of
+from knowledge.diagnostics.probe import COMPILED_PROBES, compiled_probes, read_probes
 from knowledge.errors import DataError
 from knowledge.findings.failure import COMPILED, Failure
 from knowledge.findings.source import FOLDER, Example, entry_files, read_entry, read_examples
+from knowledge.fixes.advice import COMPILED_TEXTS, compiled_texts, read_fix_texts
 from knowledge.signatures import load_signatures
+from knowledge.signatures.line_filter import COMPILED_WORDS, compiled_words
 from knowledge.signatures.signature import COMPILED_SIGNATURES, DATA, compiled_signatures, read_signatures
 from knowledge.taxonomy import load_taxonomy
+from knowledge.versions.facts import COMPILED_FACTS, compiled_facts, read_facts
+from knowledge.versions.facts import DATA as FACTS
 
 # What must hold of every entry of the catalogue before it ships.
 
@@ -163,19 +171,26 @@ def index_page(entries: Mapping[str, Failure]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def other_files() -> dict[Path, str]:
+def other_files(entries: Mapping[str, Failure]) -> dict[Path, str]:
     """The compiled files beside the catalogue's, and what each has to hold."""
+    signatures = read_signatures(DATA)
+    patterns = [one.pattern for one in signatures] + [p for e in entries.values() for p in e.patterns]
     return {
-        COMPILED_SIGNATURES: compiled_signatures(read_signatures(DATA)),
+        COMPILED_SIGNATURES: compiled_signatures(signatures),
+        COMPILED_WORDS: compiled_words(patterns),
         COMPILED_PIECES: compiled_pieces(read_source()),
+        COMPILED_PROBES: compiled_probes(probes := read_probes()),
+        COMPILED_TABLES: compiled_tables(tables_of(probes, expected_of(probes))),
+        COMPILED_TEXTS: compiled_texts(read_fix_texts().values()),
+        COMPILED_FACTS: compiled_facts(read_facts(FACTS)),
     }
 
 
 def main() -> None:
     """Check everything, then write it."""
-    for path, text in other_files().items():
-        path.write_text(text, "utf-8")
     entries, examples = read_catalogue()
+    for path, text in other_files(entries).items():
+        path.write_text(text, "utf-8")
     wrong = problems(entries, examples)
     if wrong:
         print("\n".join(wrong))

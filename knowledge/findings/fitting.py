@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -96,8 +96,13 @@ def _later(month: str, by: int) -> str:
     return f"{year + years:04d}-{number + 1:02d}"
 
 
-def named(clause: str) -> Iterator[Named]:
+@lru_cache(maxsize=1 << 13)
+def named(clause: str) -> tuple[Named, ...]:
     """Releases that a clause of advice needs, by number or by what exists only since then."""
+    return tuple(_named(clause))
+
+
+def _named(clause: str) -> Iterator[Named]:
     for match in _NAMED.finditer(clause):
         component = _NAMES[match.group("name").lower()]
         before = clause[: match.start()]
@@ -229,9 +234,7 @@ def fit(entry: Failure, reading: Reading) -> Fitted:
     """Leave out of an entry what is about other tools, or about releases that the reporter can't have."""
     # An entry about a platform matched by its lines: the report uses it, though it may not name it.
     core = f"{entry.title} {sentences(entry.answer)[0]}"
-    used = in_use(reading) | {
-        tool.id for tool in _tools() if tool.id not in framework_ids() and tool.words.search(core)
-    }
+    used = in_use(reading) | (_mentioned(core) - set(framework_ids()))
 
     if not used & set(entry.frameworks):
         used |= set(entry.frameworks)  # it matched for its own reasons, whatever the report calls itself
@@ -266,10 +269,16 @@ def _fits(clause: str, used: frozenset[str], reading: Reading) -> bool:
 
 
 def _about(clause: str, used: frozenset[str], reading: Reading) -> bool:
-    about = {tool.id for tool in _tools() if tool.words.search(clause)}
+    about = _mentioned(clause)
     if reading.framework is None and about & set(framework_ids()):
         return True
     return not about or bool(about & used)
+
+
+@lru_cache(maxsize=1 << 13)
+def _mentioned(clause: str) -> frozenset[str]:
+    """The tools that a clause of advice is about."""
+    return frozenset(tool.id for tool in _tools() if tool.words.search(clause))
 
 
 def _done(check: str, reading: Reading) -> bool:

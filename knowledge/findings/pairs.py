@@ -23,7 +23,7 @@ from knowledge.judging.features import Floats, embed
 from knowledge.judging.retrieve import query_text
 from knowledge.report import Report
 from knowledge.signatures import SignatureTable
-from knowledge.signatures.signature import LineFilter
+from knowledge.signatures.line_filter import LineFilter
 
 # What entries look like in words: sentence vectors and a word index of each entry and of its example reports.
 
@@ -62,19 +62,18 @@ class Profiles:
 
     def likeness(self, vectors: Floats) -> Array:
         """Highest cosine between each half of a report's vectors and any text of each entry: (2, entries)."""
-        halves = vectors.reshape(2, -1)
-        cosines = halves @ self.vectors.T
-        out = np.full((2, len(self.ids)), -1.0)
-        for half in range(2):
-            np.maximum.at(out[half], self.rows, cosines[half])
+        cosines = (self.vectors @ vectors.reshape(2, -1).T).T
+        by_entry = np.argsort(self.rows, kind="stable")
+        known, starts = np.unique(self.rows[by_entry], return_index=True)
+        best = np.maximum.reduceat(cosines[:, by_entry], starts, axis=1).astype(np.float64)
         # An entry newer than the last training has no text here: neither near nor far.
-        known = np.isin(np.arange(len(self.ids)), self.rows)
-        out[:, ~known] = out[:, known].mean(axis=1, keepdims=True)
+        out = np.repeat(best.mean(axis=1, keepdims=True), len(self.ids), axis=1)
+        out[:, known] = best
         return out
 
     def words_in_common(self, text: str) -> Array:
         """BM25 score of the best text of each entry: (entries,)."""
-        found = dict(self.lexical.search(text, len(self.ids)))
+        found = self.lexical.best(text)
         return np.array([found.get(id, 0.0) for id in self.ids])
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import astuple, dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -36,6 +37,7 @@ def _named(scope: str) -> str:
 
 
 TEXTS = Path(__file__).parent / "texts"
+COMPILED_TEXTS = Path(__file__).parent / "texts.json"
 Key = tuple[str, str, str]
 
 
@@ -70,7 +72,24 @@ def advice_text(fix: str, symptom: str | None = None, framework: str | None = No
 
 @cache
 def load_fix_texts() -> Mapping[Key, FixText]:
-    """All texts by (fix, symptom, framework). DataError for an unknown id or a key that stands twice."""
+    """All shipped texts by (fix, symptom, framework). DataError when the compiled file is damaged."""
+    try:
+        texts = [FixText(*values) for values in json.loads(COMPILED_TEXTS.read_text("utf-8"))]
+    except (OSError, ValueError, TypeError) as error:
+        raise DataError(
+            f"{COMPILED_TEXTS.name} cannot be read: {error}.", "Run: python -m knowledge.findings.compile"
+        ) from error
+    return MappingProxyType({(text.fix, text.symptom, text.framework): text for text in texts})
+
+
+def compiled_texts(texts: Iterable[FixText]) -> str:
+    """The text of texts.json: one a line."""
+    lines = (json.dumps(astuple(text), ensure_ascii=False) for text in texts)
+    return "[\n" + ",\n".join(lines) + "\n]\n"
+
+
+def read_fix_texts() -> Mapping[Key, FixText]:
+    """All texts of the TOML files. DataError for an unknown id or a key that stands twice."""
     texts: dict[Key, FixText] = {}
     for path in sorted(TEXTS.glob("*.toml")):
         for row in tomllib.loads(path.read_text("utf-8"))["advice"]:

@@ -137,53 +137,67 @@ def _gaussian(cosine: Array) -> Array:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
-    """Sparse rows, one behind the other: `row` ascending, `index` the bucket, `weight`; all (entries,)."""
+class Columns:
+    """Sparse rows, kept by bucket: the entries of bucket b lie from starts[b] to starts[b + 1], by row.
 
-    row: npt.NDArray[np.int32]
-    index: npt.NDArray[np.int32]
+    A report holds some hundred buckets of 32,768, so that a hundredth of the entries is looked at.
+    """
+
+    starts: npt.NDArray[np.int64]
+    row: npt.NDArray[np.uint16]
     weight: Floats
 
     @classmethod
-    def of(cls, rows: Sequence[Sparse]) -> Rows:
+    def of(cls, rows: Sequence[Sparse], buckets: int) -> Columns:
         """Put rows together."""
-        counts = [len(row.index) for row in rows]
-        return cls(
-            np.repeat(np.arange(len(rows), dtype=np.int32), counts),
-            np.concatenate([row.index for row in rows]),
-            np.concatenate([row.weight for row in rows]),
-        )
+        index = np.concatenate([row.index for row in rows])
+        order = np.argsort(index, kind="stable")
+        row = np.repeat(np.arange(len(rows), dtype=np.uint16), [len(row.index) for row in rows])
+        weight = np.concatenate([row.weight for row in rows])
+        return cls.counted(np.bincount(index, minlength=buckets), row[order], weight[order])
 
-    def dot(self, other: Sparse, buckets: int, count: int) -> Array:
+    @classmethod
+    def counted(cls, counts: npt.NDArray[Any], row: npt.NDArray[np.uint16], weight: Floats) -> Columns:
+        """From the number of entries in each bucket."""
+        return cls(np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]), row, weight)
+
+    def dot(self, other: Sparse, count: int) -> Array:
         """Inner products of each of the `count` rows with another row."""
-        dense = np.zeros(buckets, np.float32)
-        dense[other.index] = other.weight
-        return np.bincount(self.row, dense[self.index] * self.weight, minlength=count).astype(np.float64)
+        lengths = self.starts[other.index + 1] - self.starts[other.index]
+        ends = np.cumsum(lengths)
+        places = np.arange(lengths.sum()) + np.repeat(self.starts[other.index] - (ends - lengths), lengths)
+        products = np.repeat(other.weight, lengths) * self.weight[places]
+        return np.bincount(self.row[places], products, minlength=count).astype(np.float64)
+
+    def squares(self, count: int) -> Array:
+        """The squared length of each of the `count` rows."""
+        return np.bincount(self.row, self.weight**2, minlength=count).astype(np.float64)
 
 
 class Exemplars:
     """What is kept of the compared reports: `count` of them, their hashed blocks by name."""
 
-    def __init__(self, count: int, rows: Mapping[str, Rows]) -> None:
+    def __init__(self, count: int, blocks: Mapping[str, Columns]) -> None:
         self.count = count
-        self.rows = rows
-        squares = np.zeros(count)
-        for block in rows.values():
-            squares += np.bincount(block.row, block.weight**2, minlength=count)
+        self.blocks = blocks
+        squares = sum((block.squares(count) for block in blocks.values()), np.zeros(count))
         self._length = np.sqrt(np.maximum(squares, 1e-9))
 
     @classmethod
     def of(cls, items: Sequence[Features], weighting: Weighting) -> Exemplars:
         """Keep these reports."""
-        rows = {name: Rows.of([weighting.unit(item, name) for item in items]) for name in COMPARED}
-        return cls(len(items), rows)
+        blocks = {
+            name: Columns.of([weighting.unit(item, name) for item in items], SPARSE[name])
+            for name in COMPARED
+        }
+        return cls(len(items), blocks)
 
     def likeness(self, item: Features, weighting: Weighting) -> Array:
         """How alike a report is to each of these: (n,)."""
         products = np.zeros(self.count)
         square = 0.0
-        for name, rows in self.rows.items():
+        for name, block in self.blocks.items():
             unit = weighting.unit(item, name)
-            products += rows.dot(unit, SPARSE[name], self.count)
+            products += block.dot(unit, self.count)
             square += float(unit.weight @ unit.weight)
         return _gaussian(products / (self._length * np.sqrt(max(square, 1e-9))))

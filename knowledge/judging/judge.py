@@ -17,7 +17,15 @@ import numpy.typing as npt
 from embeddings.encoder import Encoder
 from knowledge.errors import ModelError
 from knowledge.judging.axes import COUPLED, Judged, axis_ids, labels_of
-from knowledge.judging.blocks import COMPARED, LINEAR_BLOCKS, SPARSE, Exemplars, Rows, Weighting, write_arrays
+from knowledge.judging.blocks import (
+    COMPARED,
+    LINEAR_BLOCKS,
+    SPARSE,
+    Columns,
+    Exemplars,
+    Weighting,
+    write_arrays,
+)
 from knowledge.judging.calibrate import Calibration, answer_set_size, combine
 from knowledge.judging.features import Features, Floats
 from knowledge.judging.tuned import TunedHeads, load_heads
@@ -195,7 +203,7 @@ def neighbour_votes(
 # Weights are kept as int8 with one scale a column: a quarter of the size or less, and the rounding moves a
 # probability by less than its second decimal. Of the exemplars no text is kept.
 
-FORMAT = 3
+FORMAT = 4
 SHIPPED = Path(__file__).parent / "judge.npz"
 _REMEDY = "Restore the file, or rebuild it with: make train"
 
@@ -206,7 +214,7 @@ def save_judge(judge: Judge, file: Path, about: dict[str, Any]) -> None:
     for name, idf in judge.weighting.idf.items():
         arrays[f"idf.{name}"] = idf.astype(np.float16)
     arrays |= _exemplar_arrays(judge)
-    meta: dict[str, Any] = {"format": FORMAT, "about": about, "axes": {}}
+    meta: dict[str, Any] = {"format": FORMAT, "about": about, "axes": {}, "exemplars": judge.exemplars.count}
     for axis, head in judge.heads.items():
         c = head.calibration
         meta["axes"][axis] = {"ids": head.ids, "weights": c.weights, "threshold": c.threshold, "mass": c.mass}
@@ -227,27 +235,21 @@ def save_judge(judge: Judge, file: Path, about: dict[str, Any]) -> None:
 
 def _exemplar_arrays(judge: Judge) -> dict[str, np.ndarray[Any, Any]]:
     arrays: dict[str, np.ndarray[Any, Any]] = {}
-    for name, rows in judge.exemplars.rows.items():
-        counts = np.bincount(rows.row, minlength=judge.exemplars.count)
-        arrays[f"exemplars.{name}.count"] = counts.astype(np.uint16)
-        arrays[f"exemplars.{name}.index"] = rows.index.astype(np.uint16)
+    for name, block in judge.exemplars.blocks.items():
+        arrays[f"exemplars.{name}.counts"] = np.diff(block.starts).astype(np.uint16)
+        arrays[f"exemplars.{name}.row"] = block.row
         # Rows have unit length, so no weight is above one.
-        arrays[f"exemplars.{name}.weight"] = np.rint(rows.weight * 255).astype(np.uint8)
+        arrays[f"exemplars.{name}.weight"] = np.rint(block.weight * 255).astype(np.uint8)
     return arrays
 
 
-def _exemplars(arrays: Any) -> Exemplars:
-    rows = {name: _rows(arrays, name) for name in COMPARED}
-    return Exemplars(len(arrays[f"exemplars.{COMPARED[0]}.count"]), rows)
+def _exemplars(arrays: Any, count: int) -> Exemplars:
+    return Exemplars(count, {name: _columns(arrays, name) for name in COMPARED})
 
 
-def _rows(arrays: Any, name: str) -> Rows:
-    counts = arrays[f"exemplars.{name}.count"].astype(np.int64)
-    return Rows(
-        np.repeat(np.arange(len(counts), dtype=np.int32), counts),
-        arrays[f"exemplars.{name}.index"].astype(np.int32),
-        arrays[f"exemplars.{name}.weight"].astype(np.float32) / 255,
-    )
+def _columns(arrays: Any, name: str) -> Columns:
+    counts, row, weight = (arrays[f"exemplars.{name}.{part}"] for part in ("counts", "row", "weight"))
+    return Columns.counted(counts, row, weight.astype(np.float32) / 255)
 
 
 def load_judge(
@@ -266,7 +268,7 @@ def load_judge(
                     f"{file} has format {meta.get('format')}, this version reads {FORMAT}.", _REMEDY
                 )
             idf = {name: arrays[f"idf.{name}"].astype(np.float32) for name in SPARSE}
-            exemplars = _exemplars(arrays)
+            exemplars = _exemplars(arrays, meta["exemplars"])
             heads = {axis: _head(arrays, axis, entry, idf) for axis, entry in meta["axes"].items()}
     except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile, zlib.error) as error:
         raise ModelError(

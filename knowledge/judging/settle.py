@@ -6,6 +6,7 @@ decides where `decides` is set in its data file; a sentence that denies it or on
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -184,7 +185,7 @@ LIKELY = 0.75
 """Probability of what the root line of a bare log speaks for."""
 FEW_TOLD = 6
 """Words of title and prose up to which a report is judged as a bare log."""
-_WORD = re2.compile(r"[A-Za-z']{2,}")
+_WORD = re.compile(r"[A-Za-z']{2,}")
 _ADVISES = re2.compile(
     r"(?i)potential (?:root )?causes|possible (?:root )?(?:causes?|reasons?)|\bif (?:you|the|this|it)\b"
     r"|\byou (?:can|may|should|might)\b|\be\.g\.|\bsuch as\b|\bfor example\b|\busually\b|\bmake sure\b"

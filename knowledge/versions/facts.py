@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,6 +20,7 @@ from knowledge.taxonomy import load_taxonomy
 from knowledge.triage import VersionConflict
 
 DATA = Path(__file__).parent / "data" / "facts.toml"
+COMPILED_FACTS = Path(__file__).parent / "facts.json"
 _REMEDY = "Fix the entry; knowledge/versions/facts.py says what each field holds."
 
 
@@ -83,17 +85,28 @@ class VersionFact:
     """Error lines that it brings about, as a regular expression (RE2)."""
 
 
-_FACTS = TypeAdapter(tuple[VersionFact, ...])
-
-
 @cache
 def load_facts() -> tuple[VersionFact, ...]:
-    """All shipped facts in the file's order. DataError naming the entry when one does not fit its schema."""
-    return read_facts(DATA)
+    """All shipped facts in the file's order. DataError when the compiled file is damaged."""
+    try:
+        entries = json.loads(COMPILED_FACTS.read_text("utf-8"))
+        return tuple(
+            VersionFact(**{**entry, "when": tuple(Requirement(**one) for one in entry["when"])})
+            for entry in entries
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(
+            f"{COMPILED_FACTS.name} cannot be read: {error}.", "Run: python -m knowledge.findings.compile"
+        ) from error
+
+
+def compiled_facts(facts: Iterable[VersionFact]) -> str:
+    """The text of facts.json: one fact a line."""
+    return "[\n" + ",\n".join(json.dumps(asdict(fact), ensure_ascii=False) for fact in facts) + "\n]\n"
 
 
 def read_facts(path: Path) -> tuple[VersionFact, ...]:
-    """The facts of one file, checked as load_facts says."""
+    """The facts of one TOML file. DataError naming the entry when one does not fit its schema."""
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -102,7 +115,7 @@ def read_facts(path: Path) -> tuple[VersionFact, ...]:
     if not isinstance(entries, list) or set(document) != {"fact"}:
         raise DataError(f"{path.name} must hold [[fact]] tables and nothing else.", _REMEDY)
     try:
-        facts = _FACTS.validate_python(entries)
+        facts = TypeAdapter(tuple[VersionFact, ...]).validate_python(entries)
     except ValidationError as error:
         raise DataError(_complaint(entries, error), _REMEDY) from error
     ids = [fact.id for fact in facts]

@@ -12,8 +12,9 @@ import pytest
 import re2
 
 from bot.cli.diagnose import find_python, legend, machines, rows
-from knowledge.diagnostics import ProbeResult, parse_result, update
+from knowledge.diagnostics.result import ProbeResult, parse_result
 from knowledge.diagnostics.runtime.main import block, checksum
+from knowledge.diagnostics.update import update
 from knowledge.errors import InputError
 
 ROOT = Path(__file__).parents[2]

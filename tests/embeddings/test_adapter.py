@@ -28,18 +28,18 @@ def file(tmp_path: Path) -> Path:
 
 def test_the_difference_is_added_to_its_layer_alone(tmp_path: Path, file: Path) -> None:
     plain = ModelFiles(write_small_model(tmp_path / "model"))
-    adapted = ModelFiles(plain.folder, Adapter.load(file))
+    adapted = ModelFiles(plain.folder, Adapter(file))
     before, after = plain.read_weights(), adapted.read_weights()
     changed = [name for name in before if not np.array_equal(before[name], after[name])]
     assert changed == [f"{LAYER}.weight"]
     np.testing.assert_allclose(
-        after[changed[0]], before[changed[0]] + Adapter.load(file).difference(LAYER), atol=1e-6
+        after[changed[0]], before[changed[0]] + Adapter(file).difference(LAYER), atol=1e-6
     )
 
 
 def test_an_adapted_model_has_a_hash_and_a_graph_of_its_own(tmp_path: Path, file: Path) -> None:
     plain = ModelFiles(write_small_model(tmp_path / "model"))
-    adapted = ModelFiles(plain.folder, Adapter.load(file))
+    adapted = ModelFiles(plain.folder, Adapter(file))
     assert plain.model_hash == plain.weights_hash == adapted.weights_hash
     assert adapted.model_hash != plain.model_hash
     assert adapted.fingerprint != plain.fingerprint
@@ -49,13 +49,13 @@ def test_an_adapter_of_another_model_is_refused(tmp_path: Path, file: Path) -> N
     weights = ModelFiles(write_small_model(tmp_path / "model")).read_weights()
     del weights[f"{LAYER}.weight"]
     with pytest.raises(ModelError, match=r"no layer encoder\.layer\.1"):
-        Adapter.load(file).added_to(weights)
+        Adapter(file).added_to(weights)
 
 
 def test_a_damaged_adapter_is_told_with_its_remedy(tmp_path: Path) -> None:
     (tmp_path / "adapter.npz").write_bytes(b"PK\x03\x04 cut short")
     with pytest.raises(ModelError) as told:
-        Adapter.load(tmp_path / "adapter.npz")
+        _ = Adapter(tmp_path / "adapter.npz").parts
     assert "make tune" in told.value.remedy
 
 

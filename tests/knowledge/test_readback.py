@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge.corrections import measured_under
-from knowledge.diagnostics import parse_result
 from knowledge.diagnostics.compose import LARGEST, script_name
+from knowledge.diagnostics.result import parse_result
 from knowledge.diagnostics.runtime.main import block, checksum
 from knowledge.engine import Knowledge, triage, triage_with_result
 from knowledge.errors import InputError

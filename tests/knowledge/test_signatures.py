@@ -11,7 +11,8 @@ import pytest
 
 from knowledge.errors import DataError
 from knowledge.signatures import Signature, SignatureTable, load_signatures, most_specific
-from knowledge.signatures.signature import MAX_HITS, MAX_LINE, read_signatures
+from knowledge.signatures.line_filter import MAX_HITS, MAX_LINE
+from knowledge.signatures.signature import read_signatures
 
 REPORTS = Path(__file__).parents[3] / "shared" / "real" / "reports.jsonl.gz"
 ISSUE_TYPES = REPORTS.parent / "issue_types.jsonl.gz"

@@ -11,8 +11,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from knowledge.diagnostics import ProbeResult, Update, compose_script, parse_result, select_probes, update
-from knowledge.diagnostics.compose import NO_LIMIT
+from knowledge.diagnostics.compose import NO_LIMIT, compose_script, select_probes
+from knowledge.diagnostics.result import ProbeResult, parse_result
+from knowledge.diagnostics.update import Update, update
 from knowledge.engine import Knowledge, triage
 from knowledge.report import Report
 from tests.setups import (

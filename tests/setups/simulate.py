@@ -17,8 +17,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from knowledge.cases import Case, load_cases
-from knowledge.diagnostics import Probe, catalogue, select_probes
+from knowledge.diagnostics.compose import select_probes
 from knowledge.diagnostics.model import Model, Sign, model_of, opened
+from knowledge.diagnostics.probe import Probe, catalogue
 from tests.setups.table import share
 
 DRAWS = 20

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from knowledge.diagnostics import by_id, parse_result, script_of, update
+from knowledge.diagnostics.compose import script_of
+from knowledge.diagnostics.probe import by_id
+from knowledge.diagnostics.result import parse_result
+from knowledge.diagnostics.update import update
 from tests.setups.model import PYTHON, Run, met
 
 PROBES = ("rendezvous_env", "rehearsal", "shm_size", "collective_env")

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from knowledge.diagnostics import catalogue, parse_result, script_of, update
+from knowledge.diagnostics.compose import script_of
+from knowledge.diagnostics.probe import catalogue
+from knowledge.diagnostics.result import parse_result
+from knowledge.diagnostics.update import update
 from knowledge.engine import Knowledge
 from tests.setups.judge import SETUPS, Priors, Verdict, apart, run_all
 from tests.setups.machines import cluster

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.github.thread import Command, Malformed, may, parse_command
-from knowledge.diagnostics import parse_result
+from knowledge.diagnostics.result import parse_result
 from knowledge.report import Report
 from knowledge.triage import Triage
 from tests.bot.fake_core import FakeCore, a_triage

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.github.records import PastedResult
-from knowledge.diagnostics import parse_result
+from knowledge.diagnostics.result import parse_result
 from knowledge.readback import taken_out
 from knowledge.report import Report
 from knowledge.triage import Triage

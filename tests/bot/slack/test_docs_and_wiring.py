@@ -27,9 +27,8 @@ from bot.slack.records import Open, Queue
 from bot.slack.store import KEEP_DAYS, REPLY_USES
 from bot.slack.tokens import Vault
 from bot.slack.words import HELP
-from knowledge.diagnostics.result import FENCE
 from knowledge.engine import Knowledge, triage
-from knowledge.report import Report
+from knowledge.report import FENCE, Report
 from knowledge.taxonomy import load_taxonomy
 from tests.bot.fake_core import FakeCore
 from tests.bot.service.conftest import OpenService

@@ -10,12 +10,11 @@ from bot.db.deliveries import Deliveries
 from bot.slack import words
 from bot.slack.answer import MORE, SHARE
 from bot.slack.inbound import event, storable, typed
-from knowledge.diagnostics import has_result, parse_result
-from knowledge.diagnostics.result import MOST_BLOCKS
+from knowledge.diagnostics.result import MOST_BLOCKS, parse_result
 from knowledge.diagnostics.runtime.main import block, checksum
 from knowledge.engine import Knowledge, triage
 from knowledge.readback import without_results
-from knowledge.report import Report
+from knowledge.report import Report, has_result
 from knowledge.triage import Triage
 from tests.bot.fake_core import FakeCore, a_triage, axis
 from tests.bot.service.conftest import OpenService

@@ -7,9 +7,8 @@ import inspect
 import pytest
 import re2
 
-from knowledge.diagnostics import by_id, catalogue
 from knowledge.diagnostics.compose import source
-from knowledge.diagnostics.probe import COLLECTORS, read_probe
+from knowledge.diagnostics.probe import COLLECTORS, by_id, catalogue, read_probe
 from knowledge.errors import DataError
 
 MEASURED = [probe for probe in catalogue() if probe.scope != "between"]

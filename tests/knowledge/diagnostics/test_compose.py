@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from knowledge.diagnostics import CAUSES, by_id, catalogue, compose_script, parse_result, script_of
-from knowledge.diagnostics.compose import LARGEST
+from knowledge.diagnostics.compose import LARGEST, compose_script, script_of
+from knowledge.diagnostics.probe import CAUSES, by_id, catalogue
+from knowledge.diagnostics.result import parse_result
 
 NETWORK = {"network_environment": 0.6, "communication_configuration": 0.3, "other": 0.1}
 CHECKPOINT = {"wrapped_model_state": 0.7, "framework_defect": 0.2, "other": 0.1}

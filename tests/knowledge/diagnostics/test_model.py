@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knowledge.diagnostics import CAUSES, Probe, by_id, catalogue
 from knowledge.diagnostics.model import KNOWN, Model, Sign, base_rates, model_of
+from knowledge.diagnostics.probe import CAUSES, Probe, by_id, catalogue
 
 PROBES = st.lists(st.sampled_from(catalogue()), unique_by=lambda probe: probe.id, max_size=40)
 FEW = st.lists(st.sampled_from(catalogue()), unique_by=lambda probe: probe.group, min_size=1, max_size=3)

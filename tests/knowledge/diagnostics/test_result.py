@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge.diagnostics import parse_result
-from knowledge.diagnostics.result import LARGEST_BLOCK, LARGEST_TEXT, checksum, has_result, shown
+from knowledge.diagnostics.result import LARGEST_BLOCK, LARGEST_TEXT, checksum, parse_result, shown
 from knowledge.diagnostics.runtime.main import block
 from knowledge.diagnostics.runtime.main import checksum as script_checksum
 from knowledge.errors import InputError
 from knowledge.redaction import redact
+from knowledge.report import has_result
 from tests.results import result
 
 

@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 import re2
 
-from knowledge.diagnostics import catalogue, parse_result, script_of
+from knowledge.diagnostics.compose import script_of
+from knowledge.diagnostics.probe import catalogue
+from knowledge.diagnostics.result import parse_result
 
 CALLS = (
     "open,openat,openat2,creat,mkdir,mkdirat,unlink,unlinkat,rename,renameat,renameat2,rmdir,link,linkat,symlink,"

@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
-from knowledge.diagnostics import by_id
 from knowledge.diagnostics.model import model_of
+from knowledge.diagnostics.probe import by_id
 from tests.setups.simulate import WORLDS, World, after, draw, labelled, prior_of
 
 

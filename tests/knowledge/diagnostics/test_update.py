@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge.diagnostics import CAUSES, ProbeResult, catalogue, update
 from knowledge.diagnostics.model import base_rates, opened
-from knowledge.diagnostics.result import ProbeAnswer
+from knowledge.diagnostics.probe import CAUSES, catalogue
+from knowledge.diagnostics.result import ProbeAnswer, ProbeResult
+from knowledge.diagnostics.update import update
 
 HANGS = {
     "communication_configuration": 0.5,

@@ -165,7 +165,7 @@ def test_the_shipped_catalogue_is_sound_and_compiled() -> None:
 
 
 def test_signatures_and_probes_are_compiled() -> None:
-    for path, text in other_files().items():
+    for path, text in other_files(load_catalogue()).items():
         assert path.read_text("utf-8") == text, "run: python -m knowledge.findings.compile"
     assert load_signatures() == read_signatures(DATA)
     assert source() == read_source()
