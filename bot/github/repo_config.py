@@ -174,7 +174,9 @@ Name = Annotated[str, Field(min_length=1, max_length=100)]
 LABEL_CHARS = 50
 """GitHub's own limit. The model allows more, so that what was read before stays readable."""
 _LABEL_MOST = 100
-Label = Annotated[str, Field(min_length=1, max_length=_LABEL_MOST, json_schema_extra={"maxLength": LABEL_CHARS})]
+Label = Annotated[
+    str, Field(min_length=1, max_length=_LABEL_MOST, json_schema_extra={"maxLength": LABEL_CHARS})
+]
 IGNORED = {
     "language": "comments are in English only",
     "ask_below_threshold": "remove `missing` from `sections` to turn off requests for information",

@@ -172,7 +172,9 @@ def test_no_page_is_wider_than_its_window_or_has_a_serious_fault(
 
 
 @pytest.mark.parametrize("path", ["/replay?history=1", "/tracker"])
-def test_dates_and_headings_of_tables_stay_whole_on_a_phone(inbox: Page, settings: Settings, path: str) -> None:
+def test_dates_and_headings_of_tables_stay_whole_on_a_phone(
+    inbox: Page, settings: Settings, path: str
+) -> None:
     inbox.see(390, 900)
     inbox.go(settings.public_url + path)
     heights = inbox.value(

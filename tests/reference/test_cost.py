@@ -36,7 +36,7 @@ print(json.dumps({"ready": ready, "first": first, "text": min(runs), "mb": peak}
 
 
 def measure(backend: str, cache_dir: Path) -> dict[str, float]:
-    """Seconds until ready, until the first answer, for one text of 256 tokens (the quickest of 15); peak memory in MB."""
+    """Seconds until ready, until the first answer, for a text of 256 tokens (quickest of 15); peak memory in MB."""
     command = [sys.executable, "-c", _MEASURE, backend, str(cache_dir)]
     # The last line: libraries may print before it.
     output = subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -27,7 +27,7 @@ def test_a_cause_comes_with_what_shows_it(cause: str, said: str) -> None:
         ("`nvidia-smi`: `ERR!` means a fault.", "To check: `nvidia-smi`: `ERR!` means a fault."),
         ("`pip list`: torch is 2.4.", "To check: `pip list`: torch is 2.4."),
         ("Compare `a` with `b`.", "To check, compare `a` with `b`."),
-            ("NCCL names the peer.", "To check: NCCL names the peer."),
+        ("NCCL names the peer.", "To check: NCCL names the peer."),
     ],
 )
 def test_a_command_to_run_is_a_sentence(check: str, said: str) -> None:
