@@ -88,6 +88,40 @@ def compare(a: Predictions, b: Predictions) -> list[Difference]:
     return out
 
 
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A case whose first id is right in one of two runs alone; `a` and `b` are the first ids."""
+
+    id: str
+    labels: tuple[str, ...]
+    a: str
+    b: str
+    better: bool
+    """B is the one that is right."""
+
+
+def changed(a: Predictions, b: Predictions) -> dict[str, list[Changed]]:
+    """By axis, the cases that only one run gets right: what B gained first. Axes without any are left out."""
+    out: dict[str, list[Changed]] = {}
+    for axis in SCORED:
+        one, other = scored(a, axis), scored(b, axis)
+        at_b = {_key(case, axis): at for at, case in enumerate(other.cases)}
+        found = [
+            Changed(
+                case.id,
+                tuple(case.labels[axis]),
+                one.classes[one.predicted[at]],
+                other.classes[other.predicted[there]],
+                bool(other.hit1[there]),
+            )
+            for at, case in enumerate(one.cases)
+            if (there := at_b.get(_key(case, axis))) is not None and one.hit1[at] != other.hit1[there]
+        ]
+        if found:
+            out[axis] = sorted(found, key=lambda case: (not case.better, case.id))
+    return out
+
+
 def _key(case: CasePrediction, axis: str) -> tuple[str, tuple[str, ...]]:
     """Cases are the same when id and labels are: runs on relabelled data do not compare."""
     return case.id, tuple(sorted(case.labels[axis]))

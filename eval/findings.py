@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eval.metrics import Estimate
+from eval.origin import Part
 from knowledge.engine import Knowledge, examine
 from knowledge.findings.failure import cited_issues, load_catalogue
 from knowledge.report import Report, issue_of
@@ -105,4 +106,26 @@ def findings_table(score: FindingScore) -> str:
         f"(which agree on {score.agreement:.2f}). A finding is shown on {score.coverage} and right in "
         f"{score.precision} of these; {score.recall_at_3} of the failures are among the first three candidates; "
         f"{score.helped} of the cases get a right finding.\n"
+    )
+
+
+def findings_part(score: FindingScore) -> Part:
+    """The score as a table of the report's page."""
+    return Part(
+        title="Known failures",
+        notes=[
+            f"{score.cases} cases, of which {score.with_entry} show a known failure by two annotation passes, "
+            f"which agree on {score.agreement:.2f}."
+        ],
+        head=["figure", "share (95 % interval)", "of"],
+        rows=[
+            ["a finding is shown", str(score.coverage), f"{score.coverage.n} cases"],
+            ["it is right", str(score.precision), f"{score.precision.n} findings"],
+            [
+                "among the first three candidates",
+                str(score.recall_at_3),
+                f"{score.recall_at_3.n} known failures",
+            ],
+            ["cases with a right finding", str(score.helped), f"{score.helped.n} cases"],
+        ],
     )

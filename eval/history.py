@@ -11,6 +11,8 @@ import numpy as np
 
 from embeddings.encoder import Encoder
 from eval.metrics import Estimate, share_of
+from eval.origin import Part
+from eval.protocol import Origin
 from knowledge.history.index import Index, Postings
 from knowledge.history.learner import Prediction, fit_threshold
 from knowledge.history.record import Post, Record, records_of
@@ -26,6 +28,7 @@ from knowledge.signatures import SignatureTable
 KEPT = 10
 """Reports named for a query."""
 CUTS = (1, 5, 10)
+_HEAD = ["", *(f"R@{k}" for k in CUTS)]
 Tick = Callable[[str, int], None]
 _WORD = re.compile(r"\w\w+")
 
@@ -100,18 +103,23 @@ def recall(ranked: Sequence[Ranked], k: int) -> Estimate:
 
 def table(tracker: Tracker, systems: Mapping[str, Sequence[Ranked]]) -> str:
     """Recall of each system as Markdown."""
+    head = [_counted(tracker, systems), "", f"| {' | '.join(_HEAD)} |", "|---" * len(_HEAD) + "|"]
+    return "\n".join([*head, *(f"| {' | '.join(line)} |" for line in _lines(systems))]) + "\n"
+
+
+def duplicates_part(tracker: Tracker, systems: Mapping[str, Sequence[Ranked]], origin: Origin) -> Part:
+    """The same as a table of the report's page."""
+    notes = [_counted(tracker, systems)]
+    return Part(title="Duplicates", notes=notes, head=_HEAD, rows=_lines(systems), origin=origin)
+
+
+def _lines(systems: Mapping[str, Sequence[Ranked]]) -> list[list[str]]:
+    return [[name, *(str(recall(ranked, k)) for k in CUTS)] for name, ranked in systems.items()]
+
+
+def _counted(tracker: Tracker, systems: Mapping[str, Sequence[Ranked]]) -> str:
     queries = len(next(iter(systems.values()), ()))
-    rows = [
-        f"| {name} | " + " | ".join(str(recall(ranked, k)) for k in CUTS) + " |"
-        for name, ranked in systems.items()
-    ]
-    head = [
-        f"{len(tracker.posts)} reports, {queries} with an earlier one marked as the same; 95 % intervals.",
-        "",
-        "| | " + " | ".join(f"R@{k}" for k in CUTS) + " |",
-        "|---|" + "---|" * len(CUTS),
-    ]
-    return "\n".join([*head, *rows]) + "\n"
+    return f"{len(tracker.posts)} reports, {queries} with an earlier one marked as the same; 95 % intervals."
 
 
 # What would have been shown of a repository's history, forward in time, and what people marked later.

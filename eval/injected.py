@@ -11,7 +11,7 @@ import json
 import random
 import re
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -19,6 +19,8 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from eval.metrics import Estimate, share_of
+from eval.origin import Part
+from eval.protocol import Origin
 from knowledge.errors import DataError
 from knowledge.report import Report
 from knowledge.training.records import read_jsonl
@@ -269,6 +271,28 @@ def _share(faults: Sequence[str], hits: Sequence[bool]) -> Estimate:
 def table(rows: Sequence[Row]) -> str:
     """The figures of both halves, as printed and behind each kind of prefix, in Markdown."""
     out = []
+    for note, lines in _halves(rows):
+        out.append(f"Injected faults, {note}\n")
+        out.append(f"| log | {' | '.join(FIGURES)} |\n|---{'|---' * len(FIGURES)}|")
+        out += [f"| {' | '.join(line)} |" for line in lines]
+        out.append("")
+    return "\n".join(out)
+
+
+def injected_part(rows: Sequence[Row], origin: Origin) -> Part:
+    """The same figures as a table of the report's page."""
+    halves = list(_halves(rows))
+    return Part(
+        title="Injected faults",
+        notes=[note[0].upper() + note[1:] + "." for note, _ in halves],
+        head=["half", "log", *FIGURES],
+        rows=[[note.partition(" (")[0], *line] for note, lines in halves for line in lines],
+        origin=origin,
+    )
+
+
+def _halves(rows: Sequence[Row]) -> Iterator[tuple[str, list[list[str]]]]:
+    """Each half in words, and its lines: the kind of prefix with the figures."""
     for held_out, what in ((False, "developed on"), (True, "held out")):
         half = [row for row in rows if row.held_out is held_out]
         if not half:
@@ -276,21 +300,18 @@ def table(rows: Sequence[Row]) -> str:
         plain = [row for row in half if row.style == PLAIN] or half
         baseline = _share([row.fault for row in plain], [row.first_exception for row in plain])
         count = f"{len({row.fault for row in half})} faults, {len(plain)} logs"
-        out.append(f"Injected faults, {what} ({count}; the first exception is the root in {baseline})\n")
-        out.append(f"| log | {' | '.join(FIGURES)} |\n|---{'|---' * len(FIGURES)}|")
-        out += [
-            _table_row(style, [row for row in half if row.style == style])
+        lines = [
+            _line(style, [row for row in half if row.style == style])
             for style in dict.fromkeys(row.style for row in half)
         ]
         behind_prefixes = [row for row in half if row.style != PLAIN]
         if behind_prefixes and len(behind_prefixes) < len(half):
-            out.append(_table_row("behind prefixes, all", behind_prefixes))
-        out.append("")
-    return "\n".join(out)
+            lines.append(_line("behind prefixes, all", behind_prefixes))
+        yield f"{what} ({count}; the first exception is the root in {baseline})", lines
 
 
-def _table_row(name: str, rows: Sequence[Row]) -> str:
-    return f"| {name} | {' | '.join(str(figure(rows, what)) for what in FIGURES)} |"
+def _line(name: str, rows: Sequence[Row]) -> list[str]:
+    return [name, *(str(figure(rows, what)) for what in FIGURES)]
 
 
 def failures(rows: Iterable[Row]) -> str:

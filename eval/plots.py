@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from markupsafe import Markup, escape
 
+from eval.compare import Difference
 from eval.summary import AxisSummary
 
 
@@ -23,10 +24,10 @@ def _short(value: object) -> str:
 
 
 class Plot:
-    """A square plot of shares: `x` and `y` turn 0..1 into pixels."""
+    """A plot of shares on a square: `x` and `y` turn 0..1 into pixels."""
 
-    width, height = 360.0, 300.0
-    left, right, top, bottom = 54.0, 12.0, 12.0, 42.0
+    width, height = 376.0, 348.0
+    left, right, top, bottom = 54.0, 28.0, 12.0, 42.0
 
     def __init__(self, x_title: str, y_title: str, x_from: float = 0.0, y_to: float = 1.0) -> None:
         self._x_from, self._y_to = x_from, y_to
@@ -82,13 +83,24 @@ class Plot:
         return out
 
 
-def risk_coverage(axes: Mapping[str, AxisSummary]) -> Markup:
-    """Share wrong among the most confident, per system; the first system's own threshold is marked."""
+def _curves(axes: Mapping[str, AxisSummary]) -> dict[str, tuple[int, list[tuple[float, float]]]]:
+    """By system: its place among all, and its curve; only of those whose confidences tell cases apart."""
     lead = next(iter(axes.values()))
     ranked = {name: axis for name, axis in axes.items() if axis.risk and (axis is lead or _orders(axis))}
-    curves = {name: (list(axes).index(name), _smooth(axis)) for name, axis in ranked.items()}
-    highest = max((risk for _, curve in curves.values() for _, risk in curve), default=1.0)
-    plot = Plot("coverage (most confident first)", "share wrong", y_to=_up(highest))
+    return {name: (list(axes).index(name), _smooth(axis)) for name, axis in ranked.items()}
+
+
+def risk_scale(plots: Iterable[Mapping[str, AxisSummary]]) -> float:
+    """The top of the risk scale on which all these plots can be compared."""
+    risks = (risk for axes in plots for _, curve in _curves(axes).values() for _, risk in curve)
+    return _up(max(risks, default=1.0))
+
+
+def risk_coverage(axes: Mapping[str, AxisSummary], y_to: float) -> Markup:
+    """Share wrong among the most confident, per system; the first system's own threshold is marked."""
+    lead = next(iter(axes.values()))
+    curves = _curves(axes)
+    plot = Plot("coverage (most confident first)", "share wrong", y_to=y_to)
     inside = [plot.line(curve, f"curve s{min(at, 5)}") for at, curve in reversed(curves.values())]
     coverage, precision = lead.figures["coverage"].value, lead.figures["precision"].value
     if coverage and precision is not None:
@@ -123,7 +135,7 @@ def _up(share: float) -> float:
 
 
 def reliability(axis: AxisSummary) -> Markup:
-    """Share right against confidence, one circle a bin, its area the number of cases."""
+    """Share right against confidence, one circle a bin, its area the number of cases, which is written at it."""
     plot = Plot("confidence of the first id", "share right")
     inside = [plot.line([(0, 0), (1, 1)], "ideal")]
     most = max((one.cases for one in axis.bins), default=1)
@@ -133,6 +145,12 @@ def reliability(axis: AxisSummary) -> Markup:
         note = f"{one.cases} cases: confidence {one.confidence:.2f}, right {one.right:.2f}"
         radius = 3 + 9 * (one.cases / most) ** 0.5
         inside.append(element("circle", element("title", note), cx=x, cy=y, r=radius, class_="bin"))
+        # On the side of the circle where the line to the diagonal is not.
+        above = y <= plot.y(one.confidence) and y - radius > plot.top + 14
+        at = y - radius - 4 if above else y + radius + 12
+        if at > plot.height - plot.bottom - 2:
+            at = y - radius - 4
+        inside.append(element("text", f"n={one.cases}", x=x, y=at, class_="count mid"))
     return plot.drawn(f"Reliability of {axis.axis}", *inside)
 
 
@@ -177,34 +195,28 @@ def _bar(at: int, id: str, f1: float, cases: int, human: float | None, name: Cal
 
 
 def confusion(axis: AxisSummary, name: Callable[[str], str]) -> Markup:
-    """Labels by rows, predictions by columns; a cell's depth is its share of the row."""
-    labelled = [row.id for row in axis.classes]
-    said = [id for id in _ordered(axis) if any(axis.confusion.get((label, id)) for label in labelled)]
-    cell = 30.0 if len(labelled) <= 8 else 19.0
-    margin = 22 + 6.4 * max((len(_short_id(id)) for id in [*labelled, *said]), default=1)
-    out = []
-    for row, label in enumerate(labelled):
-        total = sum(axis.confusion.get((label, id), 0) for id in said)
-        y = margin + row * cell
+    """Labels by rows, predictions by columns, the same ids in the same order; depth is the share of the row."""
+    ids = _ordered(axis)
+    cell = 30.0 if len(ids) <= 8 else 19.0
+    margin = 22 + 6.4 * max((len(_short_id(id)) for id in ids), default=1)
+    side = len(ids) * cell
+    out = [element("rect", x=margin, y=margin, width=side, height=side, class_="frame")]
+    for row, label in enumerate(ids):
+        y, x = margin + row * cell, margin + (row + 0.62) * cell
+        turn = f"rotate(-60 {x:.1f} {margin - 6:.1f})"
         out.append(element("text", _short_id(label), x=margin - 6, y=y + cell * 0.68, class_="tick end"))
-        for column, id in enumerate(said):
+        out.append(element("text", _short_id(label), x=x, y=margin - 6, transform=turn, class_="tick"))
+        total = sum(axis.confusion.get((label, id), 0) for id in ids)
+        for column, id in enumerate(ids):
             count = axis.confusion.get((label, id), 0)
             if count:
                 note = f"{label} {name(label)} taken for {id} {name(id)}: {count} of {total}"
                 kind = "right" if id == label else "wrong"
                 out.append(_cell(margin + column * cell, y, cell, count, count / total, kind, note))
-    for column, id in enumerate(said):
-        x = margin + (column + 0.62) * cell
-        turn = f"rotate(-60 {x:.1f} {margin - 6:.1f})"
-        out.append(element("text", _short_id(id), x=x, y=margin - 6, transform=turn, class_="tick"))
-    width, height = margin + len(said) * cell + 40, margin + len(labelled) * cell + 6
-    frame = element(
-        "rect", x=margin, y=margin, width=len(said) * cell, height=len(labelled) * cell, class_="frame"
-    )
+    width, height = margin + side + 40, margin + side + 6
     return element(
         "svg",
         element("title", f"Confusion matrix of {axis.axis}"),
-        frame,
         *out,
         viewBox=f"0 0 {width:.0f} {height:.0f}",
         class_="heat",
@@ -226,6 +238,39 @@ def _cell(x: float, y: float, size: float, count: int, share: float, kind: str, 
     strong = " strong" if share > 0.5 else ""
     number = element("text", str(count), x=x + size / 2, y=y + size * 0.68, class_=f"cell mid{strong}")
     return element("g", element("title", note), square, number)
+
+
+def intervals(found: Sequence[Difference]) -> Markup:
+    """Each difference with its 95 % interval about zero, all on one scale."""
+    reach = max((abs(end) for one in found for end in (one.low, one.high, one.delta)), default=0.0) or 0.1
+    names, wide = 120.0, 320.0
+    height, width = _ROW * len(found) + 30, names + wide + 30
+
+    def x(share: float) -> float:
+        return names + (share + reach) / (2 * reach) * wide
+
+    parts = [element("line", x1=x(0), x2=x(0), y1=4.0, y2=height - 22, class_="ideal")]
+    for at, one in enumerate(found):
+        y = 15 + at * _ROW
+        kind = "" if not one.significant else " better" if one.delta > 0 else " worse"
+        note = element(
+            "title", f"{one.axis} {one.metric}: {one.delta:+.3f} ({one.low:+.3f} to {one.high:+.3f})"
+        )
+        parts += [
+            element("text", f"{one.axis} {one.metric}", x=names - 8, y=y + 4, class_="tick end"),
+            element("line", note, x1=x(one.low), x2=x(one.high), y1=y, y2=y, class_=f"span{kind}"),
+            element("circle", note, cx=x(one.delta), cy=y, r=4.0, class_=f"point{kind}"),
+        ]
+    for share in (-reach, 0.0, reach):
+        parts.append(element("text", f"{share:+.2f}", x=x(share), y=height - 6, class_="axis mid"))
+    return element(
+        "svg",
+        element("title", "B minus A with 95 % intervals"),
+        *parts,
+        viewBox=f"0 0 {width:.0f} {height:.0f}",
+        class_="bars",
+        role="img",
+    )
 
 
 def _ordered(axis: AxisSummary) -> list[str]:

@@ -307,6 +307,29 @@ class CasePrediction(_Value):
     usage: Usage | None = None
 
 
+class Origin(_Value):
+    """Where a result comes from."""
+
+    made: str
+    """Day and time, UTC."""
+    version: str
+    commit: str
+    """Of the checkout; "-dirty" where files differ from it, "" outside of one."""
+    command: str
+    data: str
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Names and values, in the order in which they are shown."""
+        commit = self.commit or "not known: installed from a package"
+        return [
+            ("made", self.made),
+            ("version", self.version),
+            ("commit", commit),
+            ("command", self.command),
+            ("data", self.data),
+        ]
+
+
 class Predictions(_Value):
     """Every prediction of one system; `split` says how they were kept apart from what was learned."""
 
@@ -317,6 +340,8 @@ class Predictions(_Value):
     types_only: bool = False
     asked: Asked | None = None
     """The LLM, where the system asked one."""
+    origin: Origin | None = None
+    """Of a run that was written with a report."""
     cases: list[CasePrediction]
 
 

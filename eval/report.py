@@ -1,4 +1,4 @@
-"""The evaluation as one self-contained HTML page: no script, no network, light and dark."""
+"""The evaluation, and a comparison of two runs, as self-contained HTML pages: no script, no network, light and dark."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from eval.ceiling import AxisCeiling, Ceiling
+from eval.compare import changed, compare
 from eval.llm_part import DUTY_HEADINGS, HEADINGS, LlmPart, verdict_of
 from eval.metrics import UNRANKED, Scored, scored
-from eval.plots import class_bars, confusion, reliability, risk_coverage
-from eval.protocol import CasePrediction, Predictions
+from eval.origin import Part, issue_url
+from eval.plots import class_bars, confusion, intervals, reliability, risk_coverage, risk_scale
+from eval.protocol import CasePrediction, Origin, Predictions
 from eval.summary import COLUMNS, DETAILS, AxisSummary, Summary
 from knowledge.errors import UserError
 from knowledge.taxonomy import Taxonomy, load_taxonomy
@@ -122,10 +124,45 @@ class Section:
 
 
 def report_html(
-    runs: Sequence[Predictions], summaries: Sequence[Summary], ceiling: Ceiling, llm: LlmPart | None = None
+    runs: Sequence[Predictions],
+    summaries: Sequence[Summary],
+    ceiling: Ceiling,
+    llm: LlmPart | None = None,
+    *,
+    origin: Origin,
+    parts: Sequence[Part] = (),
 ) -> str:
-    """The page; the first system leads, the others stand beside it; `llm` tells of an LLM where one was asked."""
+    """The page; the first system leads, the others stand beside it; `llm` tells of an LLM where one was asked.
+
+    `parts` are measurements of their own that are shown with it.
+    """
     lead = summaries[0]
+    name = namer(load_taxonomy())
+    scale = risk_scale(_of_axis(axis, summaries) for axis in lead.axes)
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            lead=lead,
+            summaries=summaries,
+            columns=[column for column in COLUMNS if column[1] in lead.axes],
+            details=DETAILS,
+            tiles=_tiles(lead, ceiling),
+            sections=[_section(axis, summaries, ceiling, name, scale) for axis in lead.axes],
+            origin=origin,
+            parts=parts,
+            failures=failures(runs[0], ceiling),
+            ceiling=ceiling,
+            name=name,
+            llm=llm,
+            llm_headings=HEADINGS,
+            duty_headings=DUTY_HEADINGS,
+            llm_verdict=verdict_of(llm.worth) if llm and llm.worth else "",
+        )
+    )
+
+
+def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("eval", "."),
         autoescape=True,
@@ -133,31 +170,20 @@ def report_html(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    name = namer(load_taxonomy())
-    return environment.get_template("report.html.j2").render(
-        lead=lead,
-        summaries=summaries,
-        columns=[column for column in COLUMNS if column[1] in lead.axes],
-        details=DETAILS,
-        tiles=_tiles(lead, ceiling),
-        sections=[_section(axis, summaries, ceiling, name) for axis in lead.axes],
-        failures=failures(runs[0], ceiling),
-        ceiling=ceiling,
-        name=name,
-        llm=llm,
-        llm_headings=HEADINGS,
-        duty_headings=DUTY_HEADINGS,
-        llm_verdict=verdict_of(llm.worth) if llm and llm.worth else "",
-    )
+    environment.globals["issue_url"] = issue_url
+    return environment
 
 
-def _environment() -> Environment:
-    return Environment(
-        loader=PackageLoader("eval", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+def comparison_html(a: Predictions, b: Predictions, origin: Origin) -> str:
+    """Two runs on the same cases as a page: each difference with its interval, and the cases that moved.
+
+    UserError when they have no case in common.
+    """
+    found = compare(a, b)
+    return (
+        _environment()
+        .get_template("comparison.html.j2")
+        .render(runs=(a, b), found=found, plot=intervals(found), changed=changed(a, b), origin=origin)
     )
 
 
@@ -186,17 +212,20 @@ def _tiles(lead: Summary, ceiling: Ceiling) -> list[Tile]:
     return out
 
 
+def _of_axis(axis: str, summaries: Sequence[Summary]) -> dict[str, AxisSummary]:
+    return {summary.system: summary.axes[axis] for summary in summaries if axis in summary.axes}
+
+
 def _section(
-    axis: str, summaries: Sequence[Summary], ceiling: Ceiling, name: Callable[[str], str]
+    axis: str, summaries: Sequence[Summary], ceiling: Ceiling, name: Callable[[str], str], scale: float
 ) -> Section:
-    of = {summary.system: summary.axes[axis] for summary in summaries if axis in summary.axes}
     lead = summaries[0].axes[axis]
     human = ceiling.axes.get(axis)
     return Section(
         lead,
         human,
         axis in _OPEN or len(summaries[0].axes) == 1,
-        risk_coverage(of),
+        risk_coverage(_of_axis(axis, summaries), scale),
         reliability(lead),
         class_bars(lead, human.classes if human else {}, name),
         confusion(lead, name),

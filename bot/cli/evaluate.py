@@ -40,15 +40,19 @@ def duplicates_command(
     out: Annotated[
         Path | None, typer.Option(help='Write {"id", "near": [ids, best first]} for each query here.')
     ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Folder of the HTML report that these figures go into.")
+    ] = None,
 ) -> None:
     """Score how often the nearest earlier reports include the marked duplicate, compared with plain TF-IDF.
 
     A record: {"id", "opened", "title", "body", "duplicates": [ids]}. Only earlier reports are candidates.
     """
-    from bot.cli.evaluate_output import ticking
+    from bot.cli.evaluate_output import origin, ticking
     from bot.settings import load_settings
     from embeddings.encoder import OnnxEncoder
-    from eval.history import rank, rank_plainly, table
+    from eval.history import duplicates_part, rank, rank_plainly, table
+    from eval.origin import keep_part
     from eval.session import CachingEncoder
     from knowledge.history.tracker import read_tracker
     from knowledge.history.verifier import load_weights
@@ -73,7 +77,10 @@ def duplicates_command(
     if target:
         lines = (json.dumps({"id": one.id, "near": one.near}, ensure_ascii=False) for one in ranked)
         target.write_text("".join(f"{line}\n" for line in lines), "utf-8")
-    sys.stdout.write(table(tracker, {"plain TF-IDF": plain, "distriage": ranked}))
+    systems = {"plain TF-IDF": plain, "distriage": ranked}
+    sys.stdout.write(table(tracker, systems))
+    if report:
+        keep_part(duplicates_part(tracker, systems, origin(file.name)), "duplicates", report)
 
 
 def labels_command(
@@ -192,13 +199,16 @@ def fetch_study1_command(
 
 
 def run_injected(path: Path, report: Path | None) -> None:
-    """Print the figures; into the folder `report` what was read wrongly of the half that is developed on.
+    """Print the figures; into the folder `report` go a part of its page and what was read wrongly.
+
+    Of the latter only the half that is developed on.
 
     Raises DataError when `path` holds no injected faults.
     """
-    from bot.cli.evaluate_output import ticking
+    from bot.cli.evaluate_output import origin, ticking
     from bot.settings import load_settings
-    from eval.injected import failures, read_injected, score_injected, table
+    from eval.injected import failures, injected_part, read_injected, score_injected, table
+    from eval.origin import keep_part
     from knowledge.engine import load_knowledge, triage
 
     records = read_injected(path)
@@ -212,7 +222,7 @@ def run_injected(path: Path, report: Path | None) -> None:
         )
     sys.stdout.write(table(rows))
     if report:
-        report.mkdir(parents=True, exist_ok=True)
+        keep_part(injected_part(rows, origin(f"{path.name}; {len(records)} logs")), "injected", report)
         (report / "injected.jsonl").write_text(failures(rows), "utf-8")
 
 
@@ -227,7 +237,7 @@ def register(app: typer.Typer) -> None:
         "bot eval --report out/",
         "bot eval --data labelled.jsonl",
         "bot eval --gate baseline.json",
-        "bot eval --compare old.json new.json",
+        "bot eval --compare old.json new.json --report out/",
     )
     group = typer.Typer(invoke_without_command=True, help=eval_command.__doc__, epilog=epilog)
     group.callback()(eval_command)
@@ -262,7 +272,7 @@ def eval_command(
     ] = "cv",
     folds: Annotated[int, typer.Option(min=2, max=50, help="Number of cross-validation folds.")] = 5,
     report: Annotated[
-        Path | None, typer.Option(help="Folder for the HTML report and all predictions.")
+        Path | None, typer.Option(help="Folder for the HTML report and all predictions, or the comparison.")
     ] = None,
     compare: Annotated[
         tuple[Path, Path] | None,
@@ -322,7 +332,7 @@ def eval_command(
         run_injected(injected, report)
         return
     if compare:
-        eval_output.compare_files(*compare)
+        eval_output.compare_files(*compare, report)
         return
     if (cross_validate or skip_known) and not data:
         raise UserError("--cross-validate and --skip-known require --data.", "Add --data FILE.jsonl.")
@@ -348,8 +358,7 @@ def eval_command(
         fit_fusion=fit_fusion,
         fresh=fresh,
     )
-    eval_output.show(runs, study1, report)
-    eval_output.show_findings(found, report)
+    eval_output.show(runs, study1, report, found, [file.name for file in data or []])
     if fit_fusion:
         eval_output.keep_fusion(runs, systems_run)
     lead = next(iter(runs.values()))

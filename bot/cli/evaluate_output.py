@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.console import Console
@@ -14,10 +15,11 @@ from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TaskID, T
 
 from eval.ceiling import ceiling_of, shipped_ceiling
 from eval.compare import Baseline, baseline_of, compare, judge_run, read_baseline, regressions, write_baseline
-from eval.findings import FindingScore, findings_table
+from eval.findings import FindingScore, findings_part, findings_table
 from eval.llm_part import llm_markdown, llm_part
-from eval.protocol import Predictions, System, file_names, read_predictions, write_predictions
-from eval.report import report_html
+from eval.origin import data_of, origin_of, read_parts
+from eval.protocol import Origin, Predictions, System, file_names, read_predictions, write_predictions
+from eval.report import comparison_html, report_html
 from eval.summary import differences, markdown, note_of, summarise
 from knowledge.errors import UserError
 
@@ -50,40 +52,56 @@ def prepare(report: Path | None, gate: Path | None) -> Baseline | None:
     return read_baseline(gate) if gate else None
 
 
-def show(runs: Mapping[str, Predictions], study1: Path | None, report: Path | None) -> None:
-    """Print the tables; write the page and all predictions into the folder `report`."""
+def origin(data: str) -> Origin:
+    """The origin of what this command measures on `data`."""
+    return origin_of(sys.argv[1:], data, datetime.now(UTC))
+
+
+def show(
+    runs: Mapping[str, Predictions],
+    study1: Path | None,
+    report: Path | None,
+    found: FindingScore | None,
+    data: Sequence[str],
+) -> None:
+    """Print the tables; write the page, all predictions and what it is made of into the folder `report`.
+
+    `found`: how well known failures were found; `data`: names of the files that were scored.
+    """
     summaries = [summarise(predictions) for predictions in runs.values()]
     ceiling = ceiling_of(study1) if study1 else shipped_ceiling()
     sys.stdout.write(markdown(summaries, ceiling, note=note_of(summaries[0], ceiling)))
     llm = llm_part(runs)
     if llm:
         sys.stdout.write("\n" + llm_markdown(llm))
+    if found:
+        sys.stdout.write("\n" + findings_table(found))
     if report:
-        names = file_names(runs)
-        for name, predictions in runs.items():
-            write_predictions(predictions, report / names[name])
+        made = origin(data_of(data, next(iter(runs.values())).cases))
+        kept = []
+        for name, file in file_names(runs).items():
+            write_predictions(runs[name].model_copy(update={"origin": made}), report / file)
+            kept.append(file)
+        parts = [*([findings_part(found)] if found else []), *read_parts(report)]
         page = report / "report.html"
-        page.write_text(report_html(list(runs.values()), summaries, ceiling, llm), "utf-8")
-        kept = list(names.values())
-        if llm:
-            kept.append("llm.json")
-            (report / "llm.json").write_text(json.dumps(llm.values(), indent=2) + "\n", "utf-8")
+        html = report_html(list(runs.values()), summaries, ceiling, llm, origin=made, parts=parts)
+        page.write_text(html, "utf-8")
+        for name, values in (("llm", llm and llm.values()), ("findings", found and asdict(found))):
+            if values:
+                kept.append(f"{name}.json")
+                (report / kept[-1]).write_text(json.dumps(values, indent=2) + "\n", "utf-8")
         print(f"\nReport: {page}; also written: {', '.join(kept)}", file=sys.stderr)
 
 
-def show_findings(score: FindingScore | None, report: Path | None) -> None:
-    """Print how well known failures were found; beside the page as findings.json."""
-    if score is None:
-        return
-    sys.stdout.write("\n" + findings_table(score))
-    if report:
-        (report / "findings.json").write_text(json.dumps(asdict(score), indent=2) + "\n", "utf-8")
-
-
-def compare_files(first: Path, second: Path) -> None:
-    """Print how the predictions of the second file differ from the first's."""
+def compare_files(first: Path, second: Path, report: Path | None) -> None:
+    """Print how the predictions of the second file differ from the first's; as a page into the folder `report`."""
     a, b = read_predictions(first), read_predictions(second)
     sys.stdout.write(differences(compare(a, b), f"{a.system} ({first})", f"{b.system} ({second})"))
+    if report:
+        prepare(report, None)
+        page = report / "comparison.html"
+        page.write_text(comparison_html(a, b, origin(f"{first.name}, {second.name}")), "utf-8")
+        print(f"\nReport: {page}", file=sys.stderr)
 
 
 def keep_fusion(runs: Mapping[str, Predictions], systems: Sequence[System]) -> None:

@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import yaml
 from pydantic import (
@@ -83,10 +83,16 @@ def _child(node: yaml.Node | None, part: int | str) -> tuple[yaml.Node, int] | N
 
 
 def problems_of(
-    errors: Iterable[ErrorDetails], places: Places, keys: Mapping[str, Collection[str]]
+    errors: Iterable[ErrorDetails],
+    places: Places,
+    keys: Mapping[str, Collection[str]],
+    more: Iterable[tuple[KeyPath, str]] = (),
 ) -> list[str]:
-    """Validation errors as sentences, in the file's order; `keys`: those known within each part ("" is the top)."""
-    found = [(_place(error), _sentence(error, keys)) for error in errors]
+    """Validation errors and `more` as sentences, in the file's order.
+
+    `keys`: those known within each part ("" is the top).
+    """
+    found = [*((_place(error), _sentence(error, keys)) for error in errors), *more]
     return [
         at(places.line(path), said) for path, said in sorted(found, key=lambda one: places.line(one[0]) or 0)
     ]
@@ -115,12 +121,11 @@ def _sentence(error: ErrorDetails, keys: Mapping[str, Collection[str]]) -> str:
     return f"{_named(name, value)} must {_rule(error['msg'])}"
 
 
-def unknown_id(axis: str, given: str, known: Collection[str], places: Places) -> str:
+def unknown_id(axis: str, given: str, known: Collection[str]) -> str:
     """A mapped id that the taxonomy does not have."""
     near = difflib.get_close_matches(given, sorted(known), n=3, cutoff=0.0)
     nearest = ", ".join(code(id_) for id_ in near)
-    said = f"{code(f'labels.{axis}')} has no id {code(given)}; the nearest are {nearest}"
-    return at(places.line(("labels", axis, given)), said)
+    return f"{code(f'labels.{axis}')} has no id {code(given)}; the nearest are {nearest}"
 
 
 def at(line: int | None, said: str) -> str:
@@ -153,6 +158,7 @@ def _meant(given: str, known: Collection[str]) -> str:
 
 
 def _rule(message: str) -> str:
+    message = message.partition(", unable to ")[0]
     opening = next((o for o in _OPENINGS if message.startswith(o)), None)
     return message.removeprefix(opening) if opening else f"be valid ({message[:80]})"
 
@@ -167,7 +173,10 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Name = Annotated[str, Field(min_length=1, max_length=100)]
 LABEL_CHARS = 50
 """GitHub's own limit. The model allows more, so that what was read before stays readable."""
-Label = Annotated[str, Field(min_length=1, max_length=100, json_schema_extra={"maxLength": LABEL_CHARS})]
+_LABEL_MOST = 100
+Label = Annotated[
+    str, Field(min_length=1, max_length=_LABEL_MOST, json_schema_extra={"maxLength": LABEL_CHARS})
+]
 IGNORED = {
     "language": "comments are in English only",
     "ask_below_threshold": "remove `missing` from `sections` to turn off requests for information",
@@ -345,25 +354,30 @@ class _PlainLoader(yaml.SafeLoader):
 def parse_config(text: str, ids: Callable[[AxisName], frozenset[str]]) -> RepoConfig:
     """The configuration in a file's text; empty means all defaults. `ConfigError` names all that is wrong."""
     data, places = _read(text)
+    wrong = _wrong_labels(data, ids)
     try:
         config = RepoConfig.model_validate({} if data is None else data)
     except ValidationError as error:
-        raise ConfigError(problems_of(error.errors(include_url=False), places, _KEYS)) from error
-    problems = []
-    for axis, mapping in config.labels.items():
-        known = ids(axis)
-        problems += [unknown_id(axis, id_, known, places) for id_ in mapping if id_ not in known]
-        problems += [
-            at(
-                places.line(("labels", axis, id_)),
-                f"the label {code(label)} has over {LABEL_CHARS} characters",
-            )
-            for id_, label in mapping.items()
-            if len(label) > LABEL_CHARS
-        ]
-    if problems:
-        raise ConfigError(problems)
+        found = problems_of(error.errors(include_url=False), places, _KEYS, wrong)
+        raise ConfigError(found) from error
+    if wrong:
+        raise ConfigError(problems_of((), places, _KEYS, wrong))
     return config
+
+
+def _wrong_labels(data: Any, ids: Callable[[AxisName], frozenset[str]]) -> list[tuple[KeyPath, str]]:
+    """Ids that the taxonomy does not have, labels that GitHub does not take; what is no text is left to the model."""
+    labels = data.get("labels") if isinstance(data, dict) else None
+    found: list[tuple[KeyPath, str]] = []
+    for axis in get_args(AxisName):
+        mapping = labels.get(axis) if isinstance(labels, dict) else None
+        for id_, label in mapping.items() if isinstance(mapping, dict) else ():
+            if isinstance(id_, str) and id_ not in ids(axis):
+                found.append((("labels", axis, id_), unknown_id(axis, id_, ids(axis))))
+            if isinstance(label, str) and LABEL_CHARS < len(label) <= _LABEL_MOST:
+                said = f"the label {code(label)} has over {LABEL_CHARS} characters"
+                found.append((("labels", axis, str(id_)), said))
+    return found
 
 
 def config_notes(text: str) -> list[str]:

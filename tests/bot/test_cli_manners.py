@@ -26,6 +26,7 @@ from tests.conftest import CACHE
 ROOT = Path(__file__).parents[2]
 DOCS = (ROOT / "docs" / "cli.md").read_text("utf-8")
 EXAMPLE = ROOT / "examples" / "hang.md"
+MEASURED = "triage examples/barrier.md --result examples/barrier.result.txt"
 HEAVY = {"numpy", "onnxruntime", "fastapi", "psycopg", "jinja2", "yaml", "mcp", "re2", "openpyxl"}
 START = "import sys; sys.argv[0] = '{name}'; from bot.__main__ import main; main()"
 
@@ -217,17 +218,32 @@ def test_brief_and_default_keep_their_length() -> None:
         assert run("triage", "--brief", *wrong, str(EXAMPLE)).returncode == 2
 
 
-def test_the_readme_shows_what_the_demo_prints() -> None:
-    readme = (
-        (ROOT / "README.md").read_text("utf-8").split("<!-- example: make demo -->\n```\n")[1].split("```")[0]
-    )
-    printed = run("triage", "examples/hang.md").stdout.decode()
+@pytest.mark.parametrize(
+    ("example", "command"),
+    [
+        ("make demo", "triage examples/hang.md"),
+        (f"bot {MEASURED}", MEASURED),
+    ],
+)
+def test_the_readme_shows_a_part_of_what_is_printed(example: str, command: str) -> None:
+    readme = (ROOT / "README.md").read_text("utf-8").split(f"<!-- example: {example} -->\n```\n")[1]
+    printed = run(*command.split()).stdout.decode()
     # How sure an answer is changes with every training; the text does not.
-    same = [
-        [re.sub(r"\w+ \(\d+%\)", "sure", line.rstrip()) for line in text.splitlines()]
-        for text in (readme, printed)
-    ]
-    assert same[0] == same[1]
+    shown, whole = (
+        [re.sub(r"\w+ \(\d+%\)|\d+%", "sure", line.rstrip()) for line in text.splitlines()]
+        for text in (readme.split("```")[0], printed)
+    )
+    assert any(whole[at : at + len(shown)] == shown for at in range(len(whole)))
+
+
+def test_a_measurement_makes_the_cause_of_the_example_sure() -> None:
+    before, after = (
+        json.loads(run(*command.split(), "--format", "json").stdout)["cause"]
+        for command in ("triage examples/barrier.md", MEASURED)
+    )
+    assert before["ranking"][0]["p"] < 0.6
+    assert after["ranking"][0]["id"] == "divergent_ranks"
+    assert after["ranking"][0]["p"] > 0.8
 
 
 def test_a_folder_is_one_report_with_ranks_from_its_file_names(tmp_path: Path) -> None:

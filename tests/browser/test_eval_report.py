@@ -8,10 +8,10 @@ import pytest
 
 from eval.ceiling import shipped_ceiling
 from eval.protocol import Predictions
-from eval.report import report_html
+from eval.report import comparison_html, report_html
 from eval.summary import summarise
 from tests.browser.chromium import Page
-from tests.eval.factory import predicted, run_of
+from tests.eval.factory import MADE, predicted, run_of
 
 HOSTILE = "<script>document.title='run'</script><img src=x onerror=alert(1)>" + "w" * 300
 KINDS = ("A.1", "A.2", "B.1", "D.1.2", "D.2.1")
@@ -36,7 +36,9 @@ def run(system: str) -> Predictions:
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs = [run("distriage"), run("tfidf")]
     made = tmp_path_factory.mktemp("report") / "report.html"
-    made.write_text(report_html(runs, [summarise(one, 100) for one in runs], shipped_ceiling()), "utf-8")
+    summaries = [summarise(one, 100) for one in runs]
+    made.write_text(report_html(runs, summaries, shipped_ceiling(), origin=MADE), "utf-8")
+    made.with_name("comparison.html").write_text(comparison_html(*runs, MADE), "utf-8")
     return made
 
 
@@ -78,3 +80,11 @@ def test_ten_failures_stand_there_with_their_evidence(page: Page, file: Path) ->
     assert page.value("document.querySelectorAll('article.failure').length") == 10
     assert page.value("document.querySelectorAll('article.failure pre').length") == 10
     assert page.value("document.querySelectorAll('script, img').length") == 0
+
+
+def test_a_comparison_stays_in_the_page_on_a_phone(page: Page, file: Path) -> None:
+    page.see(390)
+    page.go(file.with_name("comparison.html").as_uri())
+    assert page.value("document.querySelectorAll('#differences tbody tr').length") == 2
+    assert page.value("document.documentElement.scrollWidth <= window.innerWidth")
+    assert page.complaints == []

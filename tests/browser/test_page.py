@@ -171,6 +171,20 @@ def test_no_page_is_wider_than_its_window_or_has_a_serious_fault(
         assert serious_faults(page) == [], path
 
 
+@pytest.mark.parametrize("path", ["/replay?history=1", "/tracker"])
+def test_dates_and_headings_of_tables_stay_whole_on_a_phone(
+    inbox: Page, settings: Settings, path: str
+) -> None:
+    inbox.see(390, 900)
+    inbox.go(settings.public_url + path)
+    heights = inbox.value(
+        "[...document.querySelectorAll('.tracker th, .tracker > tbody:first-child td')]"
+        ".filter(e => e.checkVisibility() && !e.textContent.trim().includes(' '))"
+        ".map(e => [e.textContent, e.closest('thead') ? e.scrollWidth - e.clientWidth : e.offsetHeight - 24])"
+    )
+    assert heights and all(over <= 0 for _, over in heights), heights
+
+
 def test_hostile_texts_stay_texts_and_nothing_is_asked_of_others(inbox: Page, settings: Settings) -> None:
     for path in PAGES:
         inbox.go(settings.public_url + path)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from eval.benchmark import EvalCase
-from eval.protocol import AxisPrediction, CasePrediction, Predictions, Shown
+from eval.protocol import AxisPrediction, CasePrediction, Origin, Predictions, Shown
 from knowledge.judging.tuned import TunedHeads
 from knowledge.report import Report
 from knowledge.signatures import SignatureTable
@@ -14,6 +14,13 @@ from tests.embeddings.fake_encoder import FakeEncoder
 
 UNTAUGHT = TunedHeads({}, {})
 """For the fake encoder, whose vectors mean nothing."""
+MADE = Origin(
+    made="2026-11-23 10:00 UTC",
+    version="distriage 0.2.0",
+    commit="0123abcd",
+    command="bot eval --report out/",
+    data="by hand; 40 cases",
+)
 
 
 def predicted(

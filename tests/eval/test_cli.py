@@ -1,5 +1,6 @@
 """`bot eval`'s own decisions, with the files of two runs; whole runs are in the other tests."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -7,8 +8,11 @@ import typer
 from typer.testing import CliRunner
 
 from bot.cli.evaluate import register
-from bot.cli.evaluate_output import passes
+from bot.cli.evaluate_output import passes, show
 from eval.compare import baseline_of
+from eval.findings import FindingScore
+from eval.metrics import Estimate
+from eval.origin import Part, keep_part
 from eval.protocol import Predictions, read_predictions, write_predictions
 from knowledge.errors import DataError, UserError
 from tests.eval.factory import predicted, run_of
@@ -79,3 +83,24 @@ def test_the_gate_prints_the_differences(
     printed = capsys.readouterr().err
     assert "| symptom | top1 | 60 |" in printed
     assert ("significantly worse" in printed) is not passed
+
+
+def test_a_report_s_folder_holds_the_page_and_all_that_it_is_made_of(tmp_path: Path) -> None:
+    cases = [predicted(f"o/r#{n}", ["A.1"], {"A.1" if n % 3 else "B.1": 0.7}) for n in range(30)]
+    share = Estimate(0.9, 0.8, 1.0, 10)
+    found = FindingScore(30, 10, share, share, share, share, 0.99)
+    own = Part(title="Duplicates", head=["", "R@1"], rows=[["distriage", "0.52"]])
+    keep_part(own, "duplicates", tmp_path)
+    show({"distriage": run_of(cases)}, None, tmp_path, found, ["mine.jsonl"])
+    page = (tmp_path / "report.html").read_text("utf-8")
+    for words in ("mine.jsonl; 30 cases", "Known failures", "Duplicates", ">0.52<"):
+        assert words in page
+    origin = read_predictions(tmp_path / "predictions-distriage.json").origin
+    assert origin is not None and origin.data.startswith("mine.jsonl; 30 cases")
+    assert json.loads((tmp_path / "findings.json").read_text("utf-8"))["cases"] == 30
+
+
+def test_a_comparison_is_written_as_a_page(app: typer.Typer, tmp_path: Path) -> None:
+    arguments = ["eval", "--compare", *files(tmp_path), "--report", str(tmp_path / "out")]
+    assert CliRunner().invoke(app, arguments).exit_code == 0
+    assert "Two runs on the same cases" in (tmp_path / "out" / "comparison.html").read_text("utf-8")

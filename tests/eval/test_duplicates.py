@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from bot.cli.evaluate import register
 from eval.history import KEPT, Ranked, rank, rank_plainly, recall, table
+from eval.origin import read_parts
 from knowledge.errors import InputError, UserError
 from knowledge.history.tracker import Tracker, read_tracker
 from knowledge.history.verifier import load_weights
@@ -84,7 +85,12 @@ def export(folder: Path, *, marked: bool = True) -> Path:
 
 def test_the_command_prints_both_and_writes_the_ranking(app: typer.Typer, tmp_path: Path) -> None:
     out = tmp_path / "ranked.jsonl"
-    result = CliRunner().invoke(app, ["eval", "duplicates", str(export(tmp_path)), "--out", str(out)])
+    folder = tmp_path / "report"
+    arguments = [str(export(tmp_path)), "--out", str(out), "--report", str(folder)]
+    result = CliRunner().invoke(app, ["eval", "duplicates", *arguments])
+    [part] = read_parts(folder)
+    assert part.title == "Duplicates" and [row[0] for row in part.rows] == ["plain TF-IDF", "distriage"]
+    assert part.origin is not None and part.origin.data
     assert result.exit_code == 0, result.output
     assert "| plain TF-IDF |" in result.stdout and "| distriage |" in result.stdout
     (line,) = map(json.loads, out.read_text("utf-8").splitlines())

@@ -11,7 +11,7 @@ from eval.llm_part import DUTY_HEADINGS, HEADINGS, LlmPart, llm_markdown, llm_pa
 from eval.protocol import Asked, Predictions, Usage
 from eval.report import report_html
 from eval.summary import summarise
-from tests.eval.factory import predicted, run_of
+from tests.eval.factory import MADE, predicted, run_of
 from tests.eval.test_usage import UNKNOWN, call, usage
 
 ASKED = Asked(
@@ -177,9 +177,8 @@ def test_the_values_are_json_and_hold_what_the_text_tells() -> None:
 
 def test_the_page_shows_all_of_it() -> None:
     made = runs(100, usage(calls=[call()]))
-    page = report_html(
-        list(made.values()), [summarise(one, 50) for one in made.values()], shipped_ceiling(), llm_part(made)
-    )
+    summaries = [summarise(one, 50) for one in made.values()]
+    page = report_html(list(made.values()), summaries, shipped_ceiling(), llm_part(made), origin=MADE)
     assert '<table id="llm">' in page
     assert all(f"<th>{heading}</th>" in page for heading in HEADINGS)
     assert '<table id="duties">' in page
@@ -188,7 +187,8 @@ def test_the_page_shows_all_of_it() -> None:
     assert "Not asked: the writer and the verifier; --writer measures them." in page
     assert "Whether to ask it, by the rule of docs/llm.md: yes." in page
     assert "<td>better</td>" in page
-    without = report_html([made["distriage"]], [summarise(made["distriage"], 50)], shipped_ceiling())
+    alone = [made["distriage"]], summaries[:1], shipped_ceiling()
+    without = report_html(*alone, origin=MADE)
     assert 'id="llm"' not in without
 
 

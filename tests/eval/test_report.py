@@ -1,10 +1,16 @@
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from html.parser import HTMLParser
+from pathlib import Path
 
 from eval.ceiling import shipped_ceiling
+from eval.compare import changed
+from eval.origin import Part, data_of, issue_url, keep_part, origin_of, read_parts
 from eval.protocol import Predictions
-from eval.report import failures, report_html
+from eval.report import comparison_html, failures, report_html
 from eval.summary import summarise
-from tests.eval.factory import predicted, run_of
+from tests.eval.factory import MADE, predicted, run_of
 
 HOSTILE = "<script>alert(1)</script> & \"quotes\" 'too' </svg>"
 
@@ -37,8 +43,9 @@ def run(title: str = "a title") -> Predictions:
     return run_of(cases)
 
 
-def page(*runs: Predictions) -> str:
-    return report_html(list(runs), [summarise(one, 50) for one in runs], shipped_ceiling())
+def page(*runs: Predictions, parts: Sequence[Part] = ()) -> str:
+    summaries = [summarise(one, 50) for one in runs]
+    return report_html(list(runs), summaries, shipped_ceiling(), origin=MADE, parts=parts)
 
 
 def test_the_page_needs_nothing_from_elsewhere() -> None:
@@ -46,7 +53,8 @@ def test_the_page_needs_nothing_from_elsewhere() -> None:
     html = page(run())
     seen.feed(html)
     assert not {"script", "link", "img", "iframe"} & set(seen.tags)
-    assert not seen.links
+    # Links lead to issues or within the page; nothing is loaded.
+    assert all(link.startswith(("#", "https://github.com/")) for link in seen.links)
     assert "@import" not in html and "url(" not in html
 
 
@@ -101,3 +109,85 @@ def test_types_alone_are_told_by_repository() -> None:
     assert summary.type_f1_by_repository == {"a/r": 0.4, "b/r": 0.4}
     assert summary.mean_type_f1 == 0.4
     assert "a/r 0.400" in page(only_types)
+
+
+def test_the_page_says_when_by_what_and_on_which_data_it_was_made() -> None:
+    html = page(run())
+    for value in (MADE.made, MADE.version, MADE.commit, MADE.command, MADE.data):
+        assert value in html
+
+
+def test_an_origin_names_the_command_the_version_and_the_commit() -> None:
+    made = origin_of(["eval", "--data", "my file.jsonl"], "mine", datetime(2026, 11, 23, 10, 5, tzinfo=UTC))
+    assert made.command == "bot eval --data 'my file.jsonl'"
+    assert made.made == "2026-11-23 10:05 UTC"
+    assert made.version.startswith("distriage")
+    assert re.fullmatch(r"([0-9a-f]{40}(-dirty)?)?", made.commit)
+
+
+def test_the_data_s_digest_tells_other_labels_and_not_another_order() -> None:
+    cases = run().cases
+    relabelled = [cases[0].model_copy(update={"labels": {"symptom": ["C.1"]}}), *cases[1:]]
+    assert data_of([], cases) == data_of([], cases[::-1])
+    assert data_of([], cases) != data_of([], relabelled)
+
+
+def test_failures_and_near_cases_lead_to_their_issues() -> None:
+    html = page(run())
+    assert 'href="https://github.com/o/r/issues/38"' in html
+    assert issue_url("o/r#12") == "https://github.com/o/r/issues/12"
+    assert issue_url('x"onmouseover=1#2') == "" == issue_url("report.md")
+
+
+def test_the_confusion_matrix_is_square_and_circles_say_how_many_cases() -> None:
+    made = [predicted(f"o/r#{n}", ["A.1"], {"B.1": 0.7, "A.1": 0.2}) for n in range(9)]
+    html = page(run_of(made))
+    frame = re.search(r'width="([\d.]+)" height="([\d.]+)" class="frame"', html)
+    assert frame and frame[1] == frame[2] == "60.0"
+    assert ">n=9<" in html
+
+
+def test_the_axes_of_all_plots_of_one_kind_are_the_same() -> None:
+    two = [
+        one.model_copy(
+            update={
+                "labels": {**one.labels, "type": ["fault"]},
+                "axes": {**one.axes, "type": run().cases[0].axes["symptom"].model_copy(
+                    update={"ranking": [("fault", 0.9)], "answer": ["fault"], "answer_set": []}
+                )},
+            }
+        )
+        for one in run().cases
+    ]  # fmt: skip
+    plots = re.findall(r"<title>Risk-coverage curve.*?</svg>", page(run_of(two)))
+    tops = [re.findall(r'class="tick end">([\d.]+)<', plot)[-1] for plot in plots]
+    assert len(tops) == 2 and len(set(tops)) == 1 and float(tops[0]) > 0
+
+
+def test_other_measurements_in_the_folder_are_shown_with_their_own_origin(tmp_path: Path) -> None:
+    own = MADE.model_copy(update={"command": "bot eval duplicates tracker.jsonl --report out/"})
+    part = Part(
+        title="Duplicates", notes=["8 reports."], head=["", "R@1"], rows=[["distriage", "0.52"]], origin=own
+    )
+    keep_part(part, "duplicates", tmp_path / "out")
+    assert read_parts(tmp_path / "out") == [part]
+    html = page(run(), parts=[part])
+    assert "8 reports." in html and "<td>0.52</td>" in html and own.command in html
+
+
+def test_two_runs_are_compared_on_a_page_with_the_cases_that_moved() -> None:
+    a = run()
+    gained = [
+        predicted(case.id, case.labels["symptom"], {case.labels["symptom"][0]: 0.9}) for case in a.cases[:10]
+    ]
+    b = a.model_copy(update={"cases": [*gained, *a.cases[10:]], "origin": MADE})
+    moved = changed(a, b)
+    assert [(one.id, one.a, one.b, one.better) for one in moved["symptom"]] == [
+        (f"o/r#{n}", "A.1", "D.1.2", True) for n in (0, 2, 4, 6, 8)
+    ]
+    html = comparison_html(a, b, MADE)
+    seen = Seen()
+    seen.feed(html)
+    assert not {"script", "link", "img"} & set(seen.tags)
+    assert "https://github.com/o/r/issues/8" in html and "5 only B, 0 only A" in html
+    assert "does not say when" in html and MADE.commit in html

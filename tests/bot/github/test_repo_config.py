@@ -45,6 +45,7 @@ def test_an_empty_file_means_shadow() -> None:
         (f"labels: {{symptom: {{D.2.1: {'x' * 51}}}}}", "has over 50 characters"),
         ("sections:\n- evidence\n- fixs", "line 3: `sections.1: fixs` is not allowed; did you mean `fixes`?"),
         ("ignore: {bots: maybe}", "`ignore.bots: maybe` must be a valid boolean"),
+        ("min_length: ten", "line 1: `min_length: ten` must be a valid integer"),
         ("noise: 3", "line 1: `noise` must contain keys with values"),
         ("1: 2", "line 1: `1` is not a known key"),
         ("- a\n- b", "line 1: the file must contain keys with values"),
@@ -66,8 +67,12 @@ def test_a_broken_file_says_where_and_what_would_do(text: str, words: str) -> No
 
 def test_all_errors_are_named_at_once_in_the_order_of_the_file() -> None:
     with pytest.raises(ConfigError) as error:
-        parse_config("lables: {}\nthresholds:\n  fix: -1\nmode: bothh\n", IDS)
-    assert [one.partition(":")[0] for one in error.value.problems] == ["line 1", "line 3", "line 4"]
+        parse_config(
+            "lables: {}\nthresholds:\n  fix: -1\nlabels:\n  symptom: {D.2.11: hang}\nmode: bothh\n", IDS
+        )
+    lines = [one.partition(":")[0] for one in error.value.problems]
+    assert lines == ["line 1", "line 3", "line 5", "line 6"]
+    assert "has no id `D.2.11`" in error.value.problems[2]
 
 
 def test_a_file_full_of_errors_names_the_first_ten() -> None:

