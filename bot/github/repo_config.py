@@ -6,7 +6,7 @@ import difflib
 import json
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -70,6 +70,26 @@ class Places:
                 break
             node, line = found
         return line
+
+    def repeated(self) -> list[tuple[KeyPath, str]]:
+        """Keys that a mapping holds twice: YAML readers silently take the last one."""
+        return list(_repeated(self._root, ()))
+
+
+def _repeated(node: yaml.Node | None, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
+    if isinstance(node, yaml.SequenceNode):
+        for n, value in enumerate(node.value):
+            yield from _repeated(value, (*path, n))
+    if not isinstance(node, yaml.MappingNode):
+        return
+    seen: set[str] = set()
+    for key, value in node.value:
+        if isinstance(key, yaml.ScalarNode):
+            where = (*path, key.value)
+            if key.value in seen:
+                yield where, f"{code('.'.join(map(str, where)))} is given again in line {key.start_mark.line + 1}"
+            seen.add(key.value)
+            yield from _repeated(value, where)
 
 
 def _child(node: yaml.Node | None, part: int | str) -> tuple[yaml.Node, int] | None:
@@ -354,7 +374,7 @@ class _PlainLoader(yaml.SafeLoader):
 def parse_config(text: str, ids: Callable[[AxisName], frozenset[str]]) -> RepoConfig:
     """The configuration in a file's text; empty means all defaults. `ConfigError` names all that is wrong."""
     data, places = _read(text)
-    wrong = _wrong_labels(data, ids)
+    wrong = [*_wrong_labels(data, ids), *places.repeated()]
     try:
         config = RepoConfig.model_validate({} if data is None else data)
     except ValidationError as error:
