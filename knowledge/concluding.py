@@ -21,6 +21,7 @@ from knowledge.judging.scope import names_a_framework
 from knowledge.missing import ask_for
 from knowledge.taxonomy import Taxonomy
 from knowledge.triage import (
+    REMOTE,
     Advice,
     Axis,
     AxisName,
@@ -44,17 +45,21 @@ QUOTE_CHARS = 240
 
 
 def findings_of(
-    matches: Sequence[Match], reading: Reading, given: Mapping[AxisName, Sequence[str]] | None = None
+    matches: Sequence[Match],
+    reading: Reading,
+    given: Mapping[AxisName, Sequence[str]] | None = None,
+    least: float = 0.0,
 ) -> list[Finding]:
     """At most three findings, the most probable first; one whose near miss is likelier is not shown as well.
 
-    `given`: what people set on an axis; an entry that says something else there is left out.
+    `given`: what people set on an axis; an entry that says something else there is left out. `least`: no probability
+    below it.
     """
     shown: list[Finding] = []
     # What is said unasked comes first, though something that only sounds like it be likelier.
     matches = sorted(matches, key=lambda match: not match.sure)
     for match in (m for m in matches if agrees(m.failure, given or {})):
-        if len(shown) == MAX_FINDINGS or (shown and match.p < BESIDE * shown[-1].p):
+        if len(shown) == MAX_FINDINGS or match.p < max(least, BESIDE * shown[-1].p if shown else 0.0):
             break
         confused = any(match.failure.id in _near(f, matches) for f in shown if f.sure)
         if not (confused and not match.lines):
@@ -189,7 +194,8 @@ def conclude_from(
         fix=axes["fix"],
         distributed=distributed,
         evidence=summarise(reading, claims=any(axes[axis].answer for axis in ("stage", "symptom", "cause"))),
-        findings=findings_of(matches, reading, given) if failing else [],
+        # What was measured says more than a remote likeness.
+        findings=findings_of(matches, reading, given, REMOTE if measured else 0.0) if failing else [],
         neighbours=_nearest(neighbours, axes["type"].top, 0 if elsewhere else min(top, 5)),
         advice=Advice(fixes=[]) if elsewhere else advice,
         missing=ask_for(reading, axes, distributed) if fault or scope == "too_little" else [],

@@ -113,6 +113,10 @@ class Evidence(_Value):
     notes: list[str] = Field(description="what could not be read")
 
 
+REMOTE = 0.05
+"""Below this probability a finding is no more than a hint to somebody who asked."""
+
+
 class Finding(_Value):
     """A known failure (knowledge/failures/) that the report seems to show. Texts are ours, in Markdown."""
 

@@ -87,7 +87,10 @@ def _repeated(node: yaml.Node | None, path: KeyPath) -> Iterator[tuple[KeyPath, 
         if isinstance(key, yaml.ScalarNode):
             where = (*path, key.value)
             if key.value in seen:
-                yield where, f"{code('.'.join(map(str, where)))} is given again in line {key.start_mark.line + 1}"
+                yield (
+                    where,
+                    f"{code('.'.join(map(str, where)))} is given again in line {key.start_mark.line + 1}",
+                )
             seen.add(key.value)
             yield from _repeated(value, where)
 

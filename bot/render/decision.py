@@ -57,6 +57,8 @@ def brief(triage: Triage, taxonomy: Taxonomy, source: Source) -> list[tuple[str,
         first = triage.findings[0]
         rows = [("found", f"{opening(first)}: {first.title}, {how_sure(first.p)}")]
         rows += [("why", first_sentence(without_bold(first.answer)))]
+    elif triage.measured:
+        rows = [("found", triage.measured[0])]
     else:
         rows = [("found", classified(triage, taxonomy)), *([("why", root)] if root else [])]
     return [*rows, *decision(triage, source)]

@@ -7,7 +7,18 @@ from collections.abc import Sequence
 import re2
 
 from knowledge.taxonomy import Taxonomy
-from knowledge.triage import Advice, Axis, CaseLabels, Finding, FixAdvice, QuotedLine, Scope, Support, Triage
+from knowledge.triage import (
+    REMOTE,
+    Advice,
+    Axis,
+    CaseLabels,
+    Finding,
+    FixAdvice,
+    QuotedLine,
+    Scope,
+    Support,
+    Triage,
+)
 
 SURE = ((0.95, "almost certain"), (0.8, "likely"), (0.5, "probable"), (0.0, "possible"))
 """From which probability on which word; one scale for all surfaces."""
@@ -22,8 +33,6 @@ OUT_OF_SCOPE: dict[Scope, str] = {
     "too_little": "There isn't enough text here to say anything.",
     "unreadable": "I can only read English prose, and there is no log here to go by.",
 }
-REMOTE = 0.05
-"""Below this probability a finding is no more than a hint to somebody who asked."""
 CAUSE = "Cause"
 OWN_DEFECT = "framework_defect"
 """The cause that a maintainer assumes anyway; no comment names it."""

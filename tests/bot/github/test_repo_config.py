@@ -78,7 +78,7 @@ def test_all_errors_are_named_at_once_in_the_order_of_the_file() -> None:
 def test_a_key_given_twice_is_an_error_wherever_it_stands() -> None:
     with pytest.raises(ConfigError) as error:
         parse_config("mode: both\nnoise:\n  of_last: 3\n  of_last: 4\nmode: label\n", IDS)
-    assert error.value.problems == [
+    assert list(error.value.problems) == [
         "line 1: `mode` is given again in line 5",
         "line 3: `noise.of_last` is given again in line 4",
     ]
