@@ -35,10 +35,16 @@ def test_a_finding_quotes_the_line_that_tells() -> None:
     assert finding.sources == ["https://a.org"]
 
 
-def test_at_most_three_are_shown_two_of_them_sure_and_none_that_is_improbable() -> None:
+def test_at_most_three_are_shown_two_of_them_sure() -> None:
     shown = findings_of([match(f"m{n}", 0.95 - n / 100, sure=True) for n in range(4)], READING)
     assert [f.sure for f in shown] == [True, True, False]
-    assert findings_of([match("a", 0.03)], READING) == []
+
+
+def test_none_is_shown_beside_one_ten_times_as_probable_nor_below_the_least() -> None:
+    assert [f.id for f in findings_of([match("a", 0.6), match("b", 0.05)], READING)] == ["a"]
+    assert [f.id for f in findings_of([match("a", 0.3), match("b", 0.05)], READING)] == ["a", "b"]
+    assert [f.id for f in findings_of([match("a", 0.03)], READING)] == ["a"]
+    assert findings_of([match("a", 0.03)], READING, least=0.05) == []
 
 
 def test_a_near_miss_of_a_sure_finding_is_shown_only_with_a_line_of_its_own() -> None:
