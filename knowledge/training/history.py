@@ -28,6 +28,7 @@ from knowledge.findings.compile import read_catalogue
 from knowledge.history.index import Index
 from knowledge.history.learner import (
     SHIPPED_PRECISION,
+    TARGET_PRECISION,
     Compared,
     Prediction,
     fit,
@@ -45,11 +46,12 @@ from knowledge.report import issue_of
 from knowledge.signatures import SignatureTable
 
 JUDGED = Path(__file__).parent / "history_judged.jsonl"
-"""Pairs of one tracker that it left unmarked and a reader found to be the same: ids alone. Two passes (not human), over the
-212 likest unmarked pairs and over 152 that later verifiers put first; the others of these are not the same."""
+"""Pairs of one tracker that it left unmarked and a reader found to be the same: ids alone. Two passes (not human), over
+the 212 likest unmarked pairs and over 152 that later verifiers put first; the others of these are not the same."""
 READ = Path(__file__).parent / "history_read.jsonl"
-"""Pairs of GitHub issues and whether a reader found them the same: ids alone, not human, without seeing P. 88 with P >= 0.1
-and an error in common, 31 that a later verifier put first. They teach nothing; they say what a threshold is worth."""
+"""Pairs of GitHub issues and whether a reader found them the same: ids alone, not human, without seeing P. 88 with
+P >= 0.1 and an error in common, 31 that a later verifier put first. They teach nothing; they say what a threshold is
+worth."""
 LINKED_WEIGHT = 0.3
 """What a report's own word counts beside a tracker's mark."""
 _MENTION = re2.compile(
@@ -216,7 +218,7 @@ def report_figures(reports: Sequence[Compared]) -> None:
     taught = marked(reports)
     predictions = held_out(taught)
     complete = [one for r, one in zip(taught, predictions, strict=True) if r.complete]
-    threshold = fit_threshold(complete, SHIPPED_PRECISION)
+    thresholds = [fit_threshold(complete, target) for target in (TARGET_PRECISION, SHIPPED_PRECISION)]
     for source in dict.fromkeys(r.source for r in reports):
         own = [r for r in taught if r.source == source]
         found = [one for r, one in zip(taught, predictions, strict=True) if r.source == source]
@@ -226,7 +228,7 @@ def report_figures(reports: Sequence[Compared]) -> None:
             rank = fit_rank(rest)
             unseen = [predict(r, rank, np.zeros(len(VERIFIED))) for r in own]
             print(f"  never seen: {recall_figures(own, unseen)}")
-        if all(r.complete for r in own):
+        for threshold in thresholds if all(r.complete for r in own) else ():
             seen = shown_figures(found, threshold)
             print(
                 f"  shown from {threshold:.2f} on: {seen.matches}, {seen.right} of them right; "
