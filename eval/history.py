@@ -35,14 +35,20 @@ _WORD = re.compile(r"\w\w+")
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A query and what was found for it, best first."""
+    """A report and what was found for it, best first."""
 
     id: str
     group: int
     right: frozenset[str]
+    """Marked as the same; a query has some."""
     near: tuple[str, ...]
     found: tuple[Near, ...] = ()
     """The same with scores and reasons, where distriage found it."""
+
+    @property
+    def shown(self) -> list[str]:
+        """Ids of what would be shown below it."""
+        return [one.record.id for one in self.found if one.shown]
 
     @property
     def place(self) -> int | None:
@@ -53,15 +59,15 @@ class Ranked:
 def rank(
     tracker: Tracker, encoder: Encoder, weights: Weights, tick: Tick = lambda what, n: None
 ) -> list[Ranked]:
-    """What distriage finds for each query."""
+    """What distriage finds for each query, and for each other report below which it shows something."""
     queries = tracker.queries()
     index = Index(encoder.dims)
     out: list[Ranked] = []
     for at, record in enumerate(_ticked(records_of(tracker.posts, encoder, SignatureTable()), tick)):
-        if at in queries:
-            found = tuple(nearest(record, index, weights, KEPT))
+        found = tuple(nearest(record, index, weights, KEPT))
+        if at in queries or any(one.shown for one in found):
             near = tuple(one.record.id for one in found)
-            out.append(Ranked(record.id, tracker.group[at], queries[at], near, found))
+            out.append(Ranked(record.id, tracker.group[at], queries.get(at, frozenset()), near, found))
         index.add(record)
     return out
 
@@ -97,19 +103,20 @@ def _plain_words(post: Post) -> Counter[str]:
 
 def recall(ranked: Sequence[Ranked], k: int) -> Estimate:
     """Share of queries with a right one among the first `k`; 95 % bootstrap interval, groups drawn as a whole."""
-    hits = [one.place is not None and one.place <= k for one in ranked]
-    return share_of(hits, [one.group for one in ranked])
+    asked = [one for one in ranked if one.right]
+    hits = [one.place is not None and one.place <= k for one in asked]
+    return share_of(hits, [one.group for one in asked])
 
 
 def table(tracker: Tracker, systems: Mapping[str, Sequence[Ranked]]) -> str:
     """Recall of each system as Markdown."""
-    head = [_counted(tracker, systems), "", f"| {' | '.join(_HEAD)} |", "|---" * len(_HEAD) + "|"]
+    head = [_counted(tracker), "", f"| {' | '.join(_HEAD)} |", "|---" * len(_HEAD) + "|"]
     return "\n".join([*head, *(f"| {' | '.join(line)} |" for line in _lines(systems))]) + "\n"
 
 
 def duplicates_part(tracker: Tracker, systems: Mapping[str, Sequence[Ranked]], origin: Origin) -> Part:
     """The same as a table of the report's page."""
-    notes = [_counted(tracker, systems)]
+    notes = [_counted(tracker)]
     return Part(title="Duplicates", notes=notes, head=_HEAD, rows=_lines(systems), origin=origin)
 
 
@@ -117,9 +124,24 @@ def _lines(systems: Mapping[str, Sequence[Ranked]]) -> list[list[str]]:
     return [[name, *(str(recall(ranked, k)) for k in CUTS)] for name, ranked in systems.items()]
 
 
-def _counted(tracker: Tracker, systems: Mapping[str, Sequence[Ranked]]) -> str:
-    queries = len(next(iter(systems.values()), ()))
-    return f"{len(tracker.posts)} reports, {queries} with an earlier one marked as the same; 95 % intervals."
+def _counted(tracker: Tracker) -> str:
+    marked = len(tracker.queries())
+    return f"{len(tracker.posts)} reports, {marked} with an earlier one marked as the same; 95 % intervals."
+
+
+def shown_line(ranked: Sequence[Ranked]) -> str:
+    """What would be shown of all reports, those without a marked earlier one included, in words.
+
+    Trackers leave many repeats unmarked, so the share marked is a lower bound of precision.
+    """
+    asked = [one for one in ranked if one.right]
+    matches = [(id in one.right, one.group) for one in ranked for id in one.shown]
+    reached = [(bool(one.right & set(one.shown)), one.group) for one in asked]
+    commented = sum(bool(one.shown) for one in ranked)
+    return (
+        f"Shown: {len(matches)} matches below {commented} reports; {_share(matches)} of them are marked. "
+        f"Of the reports with a marked earlier one, {_share(reached)} are shown it.\n"
+    )
 
 
 # What would have been shown of a repository's history, forward in time, and what people marked later.

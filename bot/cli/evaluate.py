@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from eval.findings import FindingScore
+    from eval.history import Ranked
     from eval.protocol import Predictions, System
     from eval.session import Plan, Session
     from llm.calls import LlmAccess
@@ -38,7 +39,8 @@ def duplicates_command(
         Path, typer.Argument(help="A tracker's export (.jsonl, .jsonl.gz) with marked duplicates.")
     ],
     out: Annotated[
-        Path | None, typer.Option(help='Write {"id", "near": [ids, best first]} for each query here.')
+        Path | None,
+        typer.Option(help='Write {"id", "near": [ids, best first], "p", "shown"} for each query here.'),
     ] = None,
     report: Annotated[
         Path | None, typer.Option(help="Folder of the HTML report that these figures go into.")
@@ -51,7 +53,7 @@ def duplicates_command(
     from bot.cli.evaluate_output import origin, ticking
     from bot.settings import load_settings
     from embeddings.encoder import OnnxEncoder
-    from eval.history import duplicates_part, rank, rank_plainly, table
+    from eval.history import duplicates_part, rank, rank_plainly, shown_line, table
     from eval.origin import keep_part
     from eval.session import CachingEncoder
     from knowledge.history.tracker import read_tracker
@@ -75,12 +77,19 @@ def duplicates_command(
         finally:
             encoder.save()
     if target:
-        lines = (json.dumps({"id": one.id, "near": one.near}, ensure_ascii=False) for one in ranked)
+        lines = (json.dumps(_line(one), ensure_ascii=False) for one in ranked if one.right)
         target.write_text("".join(f"{line}\n" for line in lines), "utf-8")
     systems = {"plain TF-IDF": plain, "distriage": ranked}
     sys.stdout.write(table(tracker, systems))
+    sys.stdout.write(f"\n{shown_line(ranked)}")
     if report:
         keep_part(duplicates_part(tracker, systems, origin(file.name)), "duplicates", report)
+
+
+def _line(one: Ranked) -> dict[str, object]:
+    """A query of `--out`; `p` is P(same failure) of each of `near`."""
+    p = [round(near.p, 4) for near in one.found]
+    return {"id": one.id, "near": one.near, "p": p, "shown": one.shown}
 
 
 def labels_command(

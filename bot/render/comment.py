@@ -303,14 +303,14 @@ def _asks(view: View) -> list[str]:
 def _resolved(view: View) -> list[Neighbour]:
     """Cases that share the finding's error signature with the report and say how they ended."""
     own = view.triage.id.casefold()
-    known = [load_catalogue()[f.id] for f in view.findings if f.id in load_catalogue()]
-    telling = {id for entry in known for id in entry.signatures}
+    catalogue = load_catalogue()
+    known = [catalogue[f.id] for f in view.findings if f.id in catalogue]
+    # A signature that leads to no entry ("no such attribute") says nothing of the failure.
+    telling = {id for entry in known or catalogue.values() for id in entry.signatures}
     return [
         case
         for case in view.triage.neighbours
-        if case.id.casefold() != own
-        and case.resolution
-        and (telling & set(case.shared) if known else case.shared)
+        if case.id.casefold() != own and case.resolution and telling & set(case.shared)
     ][:MAX_CASES]
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-
-import re2
 
 from knowledge.taxonomy import Taxonomy
 from knowledge.triage import (
@@ -80,16 +79,16 @@ def without_bold(text: str) -> str:
 
 
 # What a check shows may lack its subject, and may begin with a name, which keeps its small letter.
-_OF_IT = re2.compile(
+_OF_IT = re.compile(
     r"(?:shows|prints|lists|names|gives|fails|must|should|has|is|reports|returns|says|works|raises|ends|hangs|equals)\b"
 )
-_BEGINS = re2.compile(
+_BEGINS = re.compile(
     r"[A-Z]|(?:it|if|run|the|an?|compare|more|less|fewer|every|print|both|different|no|put|below|above|one|two|any|with"
     r"|anything|look|count|its|all|only|empty|each|too|numbers|from|they|start|then|when|there|this|that|set|use|repeat"
     r"|on|in)\b"
 )
 
-_ASKS = re2.compile(
+_ASKS = re.compile(
     r"(?:After|Add|At|Before|Check|Compare|Compile|Compute|Count|Create|Delete|During|Find|Halve|In|Just|List|Log|Look|Move"
     r"|On|Open|Pass|Print|Profile|Put|Read|Right|Run|Search|Set|Sort|Time|Try|Turn|Watch|With|Wrap) "
 )

@@ -8,16 +8,20 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from knowledge.history.verifier import NAMES, SHOWN, VERIFIED, Weights, has_reason, sigmoid, verified
+from knowledge.history.pairs import NAMES
+from knowledge.history.verifier import SHOWN, VERIFIED, Weights, has_reason, sigmoid, verified
 
 Array = npt.NDArray[np.float64]
 
 TARGET_PRECISION = 0.90
 """Share of the matches shown that must be marked as the same."""
+SHIPPED_PRECISION = 0.95
+"""The same where the shipped threshold is fitted, with a margin: it must hold on trackers that taught nothing."""
 LEAST = 10
 """Matches needed on one side of a threshold before it says anything."""
 RANK_PENALTY = 0.1
-VERIFY_PENALTY = 1.0
+VERIFY_PENALTY = 10.0
+"""Of a column of unit variance."""
 NEVER = 1.01
 _ROUNDS = 60
 
@@ -31,6 +35,8 @@ class Compared:
     source: str
     pairs: Array
     """(candidates, len(NAMES))"""
+    tells: Array
+    """(candidates, len(TELLING))"""
     right: npt.NDArray[np.bool_]
     """(candidates,): those marked as the same failure; what the ranking learns and is scored by."""
     same: npt.NDArray[np.bool_]
@@ -47,7 +53,7 @@ def fit(reports: Sequence[Compared]) -> Weights:
     rank = fit_rank(reports)
     verify = fit_verify(reports, rank)
     found = [one for r, one in zip(reports, held_out(reports), strict=True) if r.complete]
-    return Weights(tuple(rank), tuple(verify), fit_threshold(found))
+    return Weights(tuple(rank), tuple(verify), fit_threshold(found, SHIPPED_PRECISION))
 
 
 def fit_rank(reports: Sequence[Compared]) -> Array:
@@ -104,13 +110,13 @@ def fit_verify(reports: Sequence[Compared], rank: Array) -> Array:
         if not r.complete:
             continue
         best, seen = _best(r, rank)
-        rows.append(seen[best])
+        rows.append(seen)
         hits.append(r.same[best])
     w = np.zeros(len(VERIFIED))
     if not rows:
         return w
     x, y = np.concatenate(rows), np.concatenate(hits).astype(float)
-    penalty = np.diag([1e-6, *[VERIFY_PENALTY] * (len(VERIFIED) - 1)])
+    penalty = np.diag([1e-6, *VERIFY_PENALTY * x[:, 1:].var(axis=0)]) + 1e-6 * np.eye(len(VERIFIED))
     for _ in range(_ROUNDS):
         p = sigmoid(x @ w)
         gradient = x.T @ (p - y) + penalty @ w
@@ -123,11 +129,12 @@ def fit_verify(reports: Sequence[Compared], rank: Array) -> Array:
 
 
 def _best(report: Compared, rank: Array) -> tuple[npt.NDArray[np.int64], Array]:
-    """The candidates that could be shown, best first, and the verifier's view of all."""
+    """The candidates that could be shown, best first, and the verifier's view of them."""
     if not len(report.pairs):
         return np.zeros(0, np.int64), np.zeros((0, len(VERIFIED)))
     scores = report.pairs @ rank
-    return np.argsort(-scores, kind="stable")[:SHOWN], verified(report.pairs, scores)
+    best = np.argsort(-scores, kind="stable")[:SHOWN]
+    return best, verified(report.pairs, scores, best, report.tells[best])
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +177,9 @@ def predict(report: Compared, rank: Array, verify: Array) -> Prediction:
         place = int(np.argmax(report.right[order])) + 1
     return Prediction(
         place,
-        sigmoid(seen[best] @ verify),
+        sigmoid(seen @ verify),
         report.same[best],
-        has_reason(report.pairs[best]),
+        has_reason(report.pairs[best], report.tells[best]),
         bool(report.has_earlier or report.same.any()),
     )
 

@@ -1,6 +1,6 @@
 """Ranking earlier reports, and how probable it is that the nearest show the same failure.
 
-Two small linear models over the numbers of a pair (knowledge/history/verifier.py). Their weights ship in weights.json;
+Two small linear models over the numbers of a pair (knowledge/history/pairs.py). Their weights ship in weights.json;
 `python -m knowledge.training.history` fits them.
 """
 
@@ -10,95 +10,18 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from knowledge.errors import ModelError
 from knowledge.history.index import Index, all_words
+from knowledge.history.pairs import NAMES, TELLING, Array, Rarities, compare, telling
 from knowledge.history.record import Record
 
-# Two reports compared: the numbers that tell whether they show the same failure, and what they have in common.
-
-Array = npt.NDArray[np.float64]
-
-NAMES = ("words", "title", "errors", "frames", "near", "age")
-"""Columns of `compare`, in order."""
-_UNKNOWN_AGE = 90.0
-"""Days taken for a pair where a date is missing: the median of pairs in tracker exports is of this order."""
-_SHOWN = 3
-
-
-class Rarities(Protocol):
-    """How rare words are in a repository; `Postings` in memory, a table of counts in a database."""
-
-    def rarity(self, words: Sequence[str]) -> Array:
-        """Inverse document frequency of each word."""
-        ...
-
-
-def compare(record: Record, others: Sequence[Record], rarities: Rarities) -> Array:
-    """Numbers of the pairs of `record` with each of `others`, float (len(others), len(NAMES)).
-
-    words, errors, frames: cosines of TF-IDF weights of the whole reports, of their error lines, of their innermost
-    stacks. title: how well the title of one is found in the other, whichever way it is found better: reporters put
-    into the text what another makes the title. near: cosine of the sentence vectors of the accounts.
-    age: -log(1 + days between the two), since most are reported again while the failure is fresh.
-    """
-    whole, wholes = all_words(record), [all_words(other) for other in others]
-    near = np.array([other.vectors[1] @ record.vectors[1] for other in others])
-    frames, stacks = dict.fromkeys(record.frames, 1), [dict.fromkeys(other.frames, 1) for other in others]
-    errors = [other.error for other in others]
-    weights = _Weights(rarities, [whole, record.error, *wholes, *errors])
-    columns = (
-        weights.cosines(whole, wholes),
-        np.maximum(
-            weights.cosines(whole, [other.title for other in others]), weights.cosines(record.title, wholes)
-        ),
-        weights.cosines(record.error, errors),
-        _Weights(_Even(), [frames, *stacks]).cosines(frames, stacks),
-        near,
-        np.array([-np.log1p(_days(record, other)) for other in others]),
-    )
-    return np.stack([np.asarray(column, float) for column in columns], axis=1)
-
-
-def _days(record: Record, other: Record) -> float:
-    if record.opened is None or other.opened is None:
-        return _UNKNOWN_AGE
-    return abs((record.opened - other.opened).total_seconds()) / 86_400
-
-
-class _Even:
-    """Every word is as rare as the next."""
-
-    def rarity(self, words: Sequence[str]) -> Array:
-        return np.ones(len(words))
-
-
-class _Weights:
-    """TF-IDF cosines over the words that occur in one comparison."""
-
-    def __init__(self, rarities: Rarities, texts: Sequence[Mapping[str, int]]) -> None:
-        words = list(dict.fromkeys(word for text in texts for word in text))
-        self._number = {word: n for n, word in enumerate(words)}
-        self._rarity = rarities.rarity(words)
-
-    def _weighed(self, text: Mapping[str, int]) -> tuple[npt.NDArray[np.int64], Array]:
-        numbers = np.fromiter((self._number[word] for word in text), np.int64, len(text))
-        weights = (1 + np.log(np.fromiter(text.values(), float, len(text)))) * self._rarity[numbers]
-        return numbers, weights / max(float(np.linalg.norm(weights)), 1e-9)
-
-    def cosines(self, text: Mapping[str, int], others: Sequence[Mapping[str, int]]) -> Array:
-        own = np.zeros(len(self._number))
-        numbers, weights = self._weighed(text)
-        own[numbers] = weights
-        out = np.zeros(len(others))
-        for n, other in enumerate(others):
-            numbers, weights = self._weighed(other)
-            out[n] = own[numbers] @ weights
-        return out
+_SHARED = 3
+"""Words or frames named at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,13 +57,13 @@ def shared(record: Record, other: Record, rarities: Rarities) -> Shared:
     same = {name: record.versions[name] for name in both if record.versions[name] == other.versions[name]}
     mine = all_words(record)
     common = sorted(word for word in all_words(other) if word in mine and any(map(str.isalpha, word)))
-    rare = np.argsort(-rarities.rarity(common), kind="stable")[:_SHOWN]
+    rare = np.argsort(-rarities.rarity(common), kind="stable")[:_SHARED]
     return Shared(
         signatures=tuple(id for id in record.signatures if id in other.signatures),
         failures=tuple(id for id in record.failures if id in other.failures),
         exception=record.exception if record.exception == other.exception else "",
         line=next((line for line in record.lines if line in other.lines), ""),
-        frames=frames[:_SHOWN],
+        frames=frames[:_SHARED],
         innermost=bool(frames) and record.frames[0] == other.frames[0],
         versions=same,
         differ={name: (record.versions[name], other.versions[name]) for name in both if name not in same},
@@ -151,10 +74,14 @@ def shared(record: Record, other: Record, rarities: Rarities) -> Shared:
 
 
 SHIPPED = Path(__file__).parent / "weights.json"
-VERIFIED = ("one", *NAMES, "score", "lead")
-"""What the verifier sees of a pair: 1, its numbers, its rank score, and by how much that leads over the next best."""
-SAME_ERROR = 0.3
-"""Likeness of the error lines from which on two reports show one error."""
+VERIFIED = ("one", *NAMES, "score", "lead", *TELLING)
+"""What the verifier sees of a pair: 1, its numbers, its rank score, by how much that leads over the next best, and what
+tells a repeat from a look-alike."""
+SAME_ERROR = 0.85
+"""Likeness of the error lines from which on two reports show one error: half of a stack and its exception are often
+shared by different failures."""
+SAME_TITLE = 0.5
+"""Share of the titles' words, by rarity, from which on two reports without an error in common have one subject."""
 COPIED = 0.97
 """Likeness of both the whole reports and their error lines from which on one is a copy of the other."""
 SHOWN = 2
@@ -171,15 +98,15 @@ class Weights:
     verify: tuple[float, ...]
     """For each of VERIFIED; a logistic regression."""
     threshold: float
-    """P(same failure) from which on a match is shown: held-out precision at least 0.90 there. Above 1 = never."""
+    """P(same failure) from which on a match is shown: held-out precision at least 0.95 there. Above 1 = never."""
 
     def scores(self, pairs: Array) -> Array:
         """Rank score of each pair, (pairs,); only differences between pairs of one report mean something."""
         return np.asarray(pairs @ np.array(self.rank))
 
-    def probabilities(self, pairs: Array, scores: Array) -> Array:
-        """P(same failure) of each pair of one report, (pairs,)."""
-        return sigmoid(verified(pairs, scores) @ np.array(self.verify))
+    def probabilities(self, seen: Array) -> Array:
+        """P(same failure) of pairs as `verified` shows them, (pairs,)."""
+        return sigmoid(seen @ np.array(self.verify))
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,30 +140,33 @@ def closest(
         return []
     pairs = compare(record, others, rarities)
     scores = weights.scores(pairs)
-    p = weights.probabilities(pairs, scores)
-    copies = is_copy(pairs)
-    fits = has_reason(pairs) & ((p >= weights.threshold) | copies)
-    order = [int(n) for n in np.argsort(-scores, kind="stable")[:k]]
+    order = np.argsort(-scores, kind="stable")[:k]
+    best = [others[n] for n in order]
+    tells = telling(record, best, rarities)
+    p = weights.probabilities(verified(pairs, scores, order, tells))
+    copies = is_copy(pairs[order])
+    fits = (has_reason(pairs[order], tells) & (p >= weights.threshold)) | copies
     return [
         Near(
-            others[n],
-            float(scores[n]),
-            float(p[n]),
-            place < SHOWN and bool(fits[n]),
-            bool(copies[n]),
-            shared(record, others[n], rarities),
+            other,
+            float(scores[order[place]]),
+            float(p[place]),
+            place < SHOWN and bool(fits[place]),
+            bool(copies[place]),
+            shared(record, other, rarities),
         )
-        for place, n in enumerate(order)
+        for place, other in enumerate(best)
     ]
 
 
-def has_reason(pairs: Array) -> npt.NDArray[np.bool_]:
-    """Whether more than likeness speaks for a pair, (pairs,): an error that both show.
+def has_reason(pairs: Array, tells: Array) -> npt.NDArray[np.bool_]:
+    """Whether a reader sees why the two are one failure, (pairs,): the same error, or the same title.
 
-    "Replace X in module A" and "... in module B" are as alike as two reports of one failure; without this they would be
-    most of what is shown on a tracker of tasks.
+    P alone is not enough outside of the trackers that it was learned from. There, pairs of long logs with half of an
+    error in common get a high one, as do failures of two tests in one run.
     """
-    return np.asarray(pairs[:, NAMES.index("errors")] >= SAME_ERROR)
+    errors, title = pairs[:, NAMES.index("errors")], tells[:, TELLING.index("title_words")]
+    return np.asarray((errors >= SAME_ERROR) | ((errors == 0) & (title >= SAME_TITLE)))
 
 
 def is_copy(pairs: Array) -> npt.NDArray[np.bool_]:
@@ -248,11 +178,15 @@ def is_copy(pairs: Array) -> npt.NDArray[np.bool_]:
     return np.asarray((words >= COPIED) & (errors >= COPIED))
 
 
-def verified(pairs: Array, scores: Array) -> Array:
-    """The verifier's view of the pairs of one report, (pairs, len(VERIFIED))."""
+def verified(pairs: Array, scores: Array, chosen: npt.NDArray[np.int64], tells: Array) -> Array:
+    """The verifier's view of the chosen of one report's pairs, (chosen, len(VERIFIED)).
+
+    `tells` are what `telling` says of the chosen; `pairs` and `scores` those of all candidates.
+    """
     best, second = _two_best(scores)
     lead = scores - np.where(scores == best, second, best)
-    return np.column_stack([np.ones(len(pairs)), pairs, scores, np.clip(lead, -5, 5)])
+    seen = np.column_stack([np.ones(len(pairs)), pairs, scores, np.clip(lead, -5, 5)])
+    return np.column_stack([seen[chosen], tells])
 
 
 def _two_best(scores: Array) -> tuple[float, float]:

@@ -64,6 +64,8 @@ def _forms(word: str) -> tuple[str, ...]:
         return _pairs(word)
     if _HASH.match(word) and any(c.isdigit() for c in word):
         return ()
+    if len(word) == 1 and word.isdecimal():
+        return (word,)
     parts = _PART.findall(word)
     forms = [word.lower()] if len(parts) > 1 else []
     for part in parts:

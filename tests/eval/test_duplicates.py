@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import typer
 from typer.testing import CliRunner
 
 from bot.cli.evaluate import register
-from eval.history import KEPT, Ranked, rank, rank_plainly, recall, table
+from eval.history import KEPT, Ranked, rank, rank_plainly, recall, shown_line, table
 from eval.origin import read_parts
 from knowledge.errors import InputError, UserError
 from knowledge.history.tracker import Tracker, read_tracker
@@ -33,7 +34,8 @@ def small() -> Tracker:
 
 
 def test_the_marked_report_is_found_among_the_earlier_ones() -> None:
-    (found,) = rank(small(), WordEncoder(), load_weights())
+    found, later = rank(small(), WordEncoder(), load_weights())
+    assert (later.id, later.right, later.shown[0]) == ("7", frozenset(), "6"), "shown, and nobody marked it"
     assert (found.id, found.right, found.near[0], found.place) == ("6", {"2"}, "2", 1)
     assert "7" not in found.near and "6" not in found.near
 
@@ -41,8 +43,8 @@ def test_the_marked_report_is_found_among_the_earlier_ones() -> None:
 def test_later_reports_change_nothing() -> None:
     whole = small()
     cut = Tracker(whole.posts[:-1], whole.group[:-1])
-    first, second = (rank(tracker, WordEncoder(), load_weights()) for tracker in (whole, cut))
-    assert [(one.near, [n.score for n in one.found]) for one in first] == [
+    (first, _), second = (rank(tracker, WordEncoder(), load_weights()) for tracker in (whole, cut))
+    assert [(one.near, [n.score for n in one.found]) for one in [first]] == [
         (one.near, [n.score for n in one.found]) for one in second
     ]
 
@@ -63,6 +65,13 @@ def test_recall_counts_any_right_one_and_draws_groups_as_a_whole() -> None:
     assert wide.low == 0.0 and wide.high == 1.0, "two groups of ten are two draws, not twenty"
     assert narrow.low == narrow.high == 1.0
     assert recall([], 1).value is None
+
+
+def test_what_is_shown_of_all_reports_is_counted() -> None:
+    text = shown_line(rank(small(), WordEncoder(), replace(load_weights(), threshold=0.0)))
+    assert text.startswith("Shown: 3 matches below 2 reports; 0.33 ("), text
+    assert "a marked earlier one, 1.00 (" in text
+    assert recall(rank(small(), WordEncoder(), load_weights()), 1).value == 1.0, "only queries count"
 
 
 def test_the_table_names_reports_queries_and_systems() -> None:
@@ -95,6 +104,9 @@ def test_the_command_prints_both_and_writes_the_ranking(app: typer.Typer, tmp_pa
     assert "| plain TF-IDF |" in result.stdout and "| distriage |" in result.stdout
     (line,) = map(json.loads, out.read_text("utf-8").splitlines())
     assert line["id"] == "6" and line["near"][0] == "2" and len(line["near"]) == 5
+    assert len(line["p"]) == 5 and 0 <= min(line["p"]) <= max(line["p"]) <= 1
+    assert line["shown"] in (["2"], [])
+    assert "Shown: " in result.stdout
 
 
 def test_errors_come_before_minutes_are_spent(app: typer.Typer, tmp_path: Path) -> None:

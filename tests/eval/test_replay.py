@@ -20,16 +20,16 @@ def test_what_would_have_been_shown_and_what_of_it_was_marked() -> None:
     marked = groups(ids, {"7": ["6"], "3": ["5"]})
     found = replay(records, marked, load_weights())
     shown = {
-        one.record.id: [(n.record.id, right) for n, right in one.shown(0.3)]
+        one.record.id: [(n.record.id, right) for n, right in one.shown(0.05)]
         for one in found
-        if one.shown(0.3)
+        if one.shown(0.05)
     }
-    assert shown == {"6": [("2", False)], "7": [("6", True)]}
-    numbers = figures(found, 0.3)
+    assert shown == {"6": [("2", False)], "7": [("6", True), ("2", False)]}
+    numbers = figures(found, 0.05)
     assert (numbers.reports, numbers.with_earlier, numbers.commented) == (7, 2, 2)
-    assert (numbers.precision.value, numbers.coverage.value) == (pytest.approx(0.5), pytest.approx(0.5))
+    assert (numbers.precision.value, numbers.coverage.value) == (pytest.approx(1 / 3), pytest.approx(0.5))
     assert figures(found, 0.99).commented == 1, "a copy is shown at any threshold"
-    assert own_threshold(found) is None, "two matches say nothing"
+    assert own_threshold(found) is None, "three matches say nothing"
 
 
 def test_a_threshold_of_its_own_needs_ten_matches_nine_in_ten_of_them_marked() -> None:

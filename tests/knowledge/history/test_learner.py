@@ -20,8 +20,11 @@ from knowledge.history.learner import (
     held_out,
     shown_figures,
 )
-from knowledge.history.verifier import NAMES
-from knowledge.training.history import example_tracker, judged_pairs, linked_trackers
+from knowledge.history.pairs import NAMES, TELLING
+from knowledge.history.record import Post
+from knowledge.history.tracker import Tracker
+from knowledge.history.verifier import verified
+from knowledge.training.history import example_tracker, judged_pairs, kept_together, linked_trackers
 
 TITLE = NAMES.index("title")
 WORDS = NAMES.index("words")
@@ -38,7 +41,8 @@ def reports(count: int, *, informative: int = TITLE, seed: int = 0) -> list[Comp
             right[draw.integers(20)] = True
             pairs[right, informative] += 0.5
             pairs[right, NAMES.index("errors")] = 1.0
-        out.append(Compared(str(n), "one", pairs, right, right, n % 2 == 0))
+        tells = draw.random((20, len(TELLING)))
+        out.append(Compared(str(n), "one", pairs, tells, right, right, n % 2 == 0))
     return out
 
 
@@ -91,7 +95,10 @@ def test_weights_of_a_whole_fit_show_marked_reports() -> None:
     weights = fit(reports(80))
     assert weights.threshold < 1
     given = reports(20, seed=7)
-    p = [weights.probabilities(r.pairs, weights.scores(r.pairs)) for r in given]
+    everything = np.arange(20)
+    p = [
+        weights.probabilities(verified(r.pairs, weights.scores(r.pairs), everything, r.tells)) for r in given
+    ]
     assert np.mean([one[r.right].mean() for r, one in zip(given, p, strict=True) if r.right.any()]) > 0.7
 
 
@@ -109,6 +116,14 @@ def test_reports_that_name_an_earlier_one_make_a_tracker(tmp_path: Path) -> None
     ((name, tracker),) = linked_trackers(file)
     assert name == "a/b"
     assert {tracker.posts[at].id: right for at, right in tracker.queries().items()} == {"a/b#2": {"a/b#1"}}
+
+
+def test_pairs_that_a_reader_joined_are_left_out_together() -> None:
+    posts = tuple(Post(id, "", "") for id in "abcde")
+    tracker = Tracker(posts, (1, 2, 1, 3, 4))
+    joined = [frozenset("bc"), frozenset("dx")]
+    first, second, third, fourth, fifth = kept_together(tracker, joined)
+    assert first == second == third and len({first, fourth, fifth}) == 3
 
 
 def test_judged_pairs_and_examples_can_be_read() -> None:

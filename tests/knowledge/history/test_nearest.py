@@ -11,9 +11,10 @@ import pytest
 
 from knowledge.errors import ModelError
 from knowledge.history.index import Index, Postings
+from knowledge.history.pairs import NAMES
 from knowledge.history.record import Post, Record
 from knowledge.history.verifier import (
-    NAMES,
+    VERIFIED,
     Weights,
     closest,
     compare,
@@ -65,10 +66,13 @@ def test_unlike_reports_are_not_shown() -> None:
     assert not any(near.shown for near in nearest(new, indexed(earlier), load_weights()))
 
 
-def test_likeness_without_a_common_error_is_not_shown() -> None:
-    sure = Weights(tuple(1.0 for _ in NAMES), (9.0, *[0.0] * (len(NAMES) + 2)), 0.5)
+def test_likeness_without_a_common_error_or_title_is_not_shown() -> None:
+    sure = Weights(tuple(1.0 for _ in NAMES), (9.0, *[0.0] * (len(VERIFIED) - 1)), 0.5)
     tasks = made(
-        [post(str(n), f"Replace Guava Sets in module {word}") for n, word in enumerate(("yarn", "hdfs"))]
+        [
+            post("0", "Scheduler drops tasks", "The scheduler drops the tasks of a paused queue."),
+            post("1", "A paused queue", "The scheduler drops the tasks of a paused queue."),
+        ]
     )
     assert not closest(tasks[1], tasks[:1], Postings(), sure)[0].shown
     again, first = made([AGAIN, OTHERS[1]])
@@ -76,7 +80,7 @@ def test_likeness_without_a_common_error_is_not_shown() -> None:
 
 
 def test_at_most_two_are_shown() -> None:
-    sure = Weights(tuple(1.0 for _ in NAMES), (9.0, *[0.0] * (len(NAMES) + 2)), 0.5)
+    sure = Weights(tuple(1.0 for _ in NAMES), (9.0, *[0.0] * (len(VERIFIED) - 1)), 0.5)
     copies = made([replace(OTHERS[1], id=str(n)) for n in range(5)])
     assert [near.shown for near in closest(made([AGAIN])[0], copies, Postings(), sure)] == [
         True,

@@ -1,0 +1,206 @@
+"""Two reports compared: numbers that rank the earlier ones, and numbers that tell a repeat from a look-alike."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from knowledge.history.index import all_words
+from knowledge.history.record import Record
+
+Array = npt.NDArray[np.float64]
+
+NAMES = ("words", "title", "errors", "frames", "near", "age")
+"""Columns of `compare`, in order."""
+_UNKNOWN_AGE = 90.0
+"""Days taken for a pair where a date is missing: the median of pairs in tracker exports is of this order."""
+
+
+class Rarities(Protocol):
+    """How rare words are in a repository; `Postings` in memory, a table of counts in a database."""
+
+    def rarity(self, words: Sequence[str]) -> Array:
+        """Inverse document frequency of each word."""
+        ...
+
+
+def compare(record: Record, others: Sequence[Record], rarities: Rarities) -> Array:
+    """Numbers of the pairs of `record` with each of `others`, float (len(others), len(NAMES)).
+
+    words, errors, frames: cosines of TF-IDF weights of the whole reports, of their error lines, of their innermost
+    stacks. title: how well the title of one is found in the other, whichever way it is found better: reporters put
+    into the text what another makes the title. near: cosine of the sentence vectors of the accounts.
+    age: -log(1 + days between the two), since most are reported again while the failure is fresh.
+    """
+    whole, wholes = all_words(record), [all_words(other) for other in others]
+    near = np.array([other.vectors[1] @ record.vectors[1] for other in others])
+    frames, stacks = dict.fromkeys(record.frames, 1), [dict.fromkeys(other.frames, 1) for other in others]
+    errors = [other.error for other in others]
+    weights = _Weights(rarities, [whole, record.error, *wholes, *errors])
+    columns = (
+        weights.cosines(whole, wholes),
+        np.maximum(
+            weights.cosines(whole, [other.title for other in others]), weights.cosines(record.title, wholes)
+        ),
+        weights.cosines(record.error, errors),
+        _Weights(_Even(), [frames, *stacks]).cosines(frames, stacks),
+        near,
+        np.array([-np.log1p(_days(record, other)) for other in others]),
+    )
+    return np.stack([np.asarray(column, float) for column in columns], axis=1)
+
+
+def _days(record: Record, other: Record) -> float:
+    if record.opened is None or other.opened is None:
+        return _UNKNOWN_AGE
+    return abs((record.opened - other.opened).total_seconds()) / 86_400
+
+
+class _Even:
+    """Every word is as rare as the next."""
+
+    def rarity(self, words: Sequence[str]) -> Array:
+        return np.ones(len(words))
+
+
+class _Weights:
+    """TF-IDF cosines over the words that occur in one comparison."""
+
+    def __init__(self, rarities: Rarities, texts: Sequence[Mapping[str, int]]) -> None:
+        words = list(dict.fromkeys(word for text in texts for word in text))
+        self._number = {word: n for n, word in enumerate(words)}
+        self._rarity = rarities.rarity(words)
+
+    def _weighed(self, text: Mapping[str, int]) -> tuple[npt.NDArray[np.int64], Array]:
+        numbers = np.fromiter((self._number[word] for word in text), np.int64, len(text))
+        weights = (1 + np.log(np.fromiter(text.values(), float, len(text)))) * self._rarity[numbers]
+        return numbers, weights / max(float(np.linalg.norm(weights)), 1e-9)
+
+    def cosines(self, text: Mapping[str, int], others: Sequence[Mapping[str, int]]) -> Array:
+        own = np.zeros(len(self._number))
+        numbers, weights = self._weighed(text)
+        own[numbers] = weights
+        out = np.zeros(len(others))
+        for n, other in enumerate(others):
+            numbers, weights = self._weighed(other)
+            out[n] = own[numbers] @ weights
+        return out
+
+
+# What tells a repeat from a look-alike. A tracker of tasks is full of series ("Replace X in module A", "... in module
+# B"; "Upgrade X to 1.2", "... to 1.3"): their texts are as alike as two reports of one failure, and differ in one name.
+
+TELLING = (
+    "same_title",
+    "title_words",
+    "missing",
+    "things",
+    "things_alike",
+    "versions",
+    "tests",
+    "shared",
+    "rare_error",
+)
+"""Columns of `telling`, in order."""
+_RARE = 5
+"""Reports that hold a rare word at most."""
+_SEPARATORS = str.maketrans("", "", ".-_")
+_LONG = 6
+"""Characters of a word from which on it may be two words of the other report: JournalNode, journal node."""
+_VERSION = re.compile(r"v?\d+(?:\.\d+)+|cve-\d")
+_THING = re.compile(r"[.\-_\d]")
+_TEST = re.compile(r"i?test.{4}|test_|.{4,}test$")
+
+
+def telling(record: Record, others: Sequence[Record], rarities: Rarities) -> Array:
+    """Numbers of the pairs of `record` with each of `others`, float (len(others), len(TELLING)).
+
+    Rarity here is log((1 + reports) / (1 + those with the word)), divided by that of a word which no report has, so
+    that a number means the same in a small and in a large repository.
+
+    same_title: 1 where neither title has a word that the other lacks. title_words: of the rarity of both titles' words,
+    the share of those in common. missing: rarity of this title's words that the other report nowhere has.
+    things: 1 where each title names a number, version or compound that the other does not; things_alike: that, times
+    title_words, since alike titles with different names are a series. versions, tests: rarity of the versions and
+    test names in both titles. shared: log(1 + rarity of all words in common). rare_error: likeness of the errors,
+    times log(1 + number of their common words that at most five reports have).
+    """
+    pairs = [_Pair(record, other) for other in others]
+    words = list({word for pair in pairs for word in pair.words})
+    (most,), found = rarities.rarity([""]) - 1, rarities.rarity(words) - 1
+    rarity = dict(zip(words, found / max(most, 1.0), strict=True))
+    rare = (most - np.log(1 + _RARE)) / max(most, 1.0)
+    alike = _Weights(rarities, [record.error, *(other.error for other in others)]).cosines(
+        record.error, [other.error for other in others]
+    )
+    rows = [pair.numbers(rarity) for pair in pairs]
+    errors = [
+        likeness * np.log1p(sum(rarity[word] >= rare for word in pair.errors))
+        for pair, likeness in zip(pairs, alike, strict=True)
+    ]
+    return np.array([[*row, error] for row, error in zip(rows, errors, strict=True)]).reshape(
+        -1, len(TELLING)
+    )
+
+
+class _Pair:
+    """The words of two reports, and which of their titles' words the other lacks."""
+
+    def __init__(self, record: Record, other: Record) -> None:
+        own, theirs = all_words(record).keys(), all_words(other).keys()
+        self._titles = (record.title.keys(), other.title.keys())
+        self._common = own & theirs
+        self._missing = _lacking(record.title, theirs)
+        self._only = (
+            _lacking(record.title, other.title.keys()),
+            _lacking(other.title, record.title.keys()),
+        )
+        self.errors = record.error.keys() & other.error.keys()
+        self.words = {*self._titles[0], *self._titles[1], *self._common, *self.errors}
+
+    def numbers(self, rarity: Mapping[str, float]) -> list[float]:
+        """All of TELLING but the last."""
+
+        def total(words: Iterable[str]) -> float:
+            return sum(rarity[word] for word in words)
+
+        first, second = self._only
+        both = self._titles[0] & self._titles[1]
+        common = total(self._titles[0] - first)
+        title_words = common / max(common + total(first) + total(second), 1e-9)
+        things = float(all(any(map(_THING.search, only)) for only in self._only))
+        return [
+            float(not first and not second),
+            title_words,
+            total(self._missing),
+            things,
+            things * title_words,
+            total(word for word in both if _VERSION.match(word)),
+            total(word for word in both if _TEST.match(word)),
+            float(np.log1p(total(self._common))),
+        ]
+
+
+def _lacking(words: Iterable[str], other: Set[str]) -> set[str]:
+    """Those of `words` that the other report has in no spelling: "no-op" is "noop", "v2.0" is "2.0"."""
+    spelled = {_plain(word) for word in other}
+    return {
+        word
+        for word in words
+        if word not in other and _plain(word) not in spelled and not _joined(word, other)
+    }
+
+
+def _plain(word: str) -> str:
+    plain = word.translate(_SEPARATORS)
+    return plain[1:] if plain[:1] == "v" and plain[1:2].isdecimal() else plain
+
+
+def _joined(word: str, other: Set[str]) -> bool:
+    return len(word) >= _LONG and any(
+        word[:at] in other and word[at:] in other for at in range(3, len(word) - 2)
+    )
