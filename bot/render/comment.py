@@ -27,7 +27,6 @@ from bot.render.wording import (
     OWN_DEFECT,
     SIMILAR,
     TRIED,
-    UNCLEAR,
     percent,
     surely,
     telling,
@@ -97,6 +96,12 @@ class View:
         least = self.thresholds.get(axis, 0.0)
         return [(r.id, r.p) for r in value.ranking if r.id in value.answer and r.p >= least]
 
+    def told(self, axis: AxisName) -> list[tuple[str, float]]:
+        """What of it is worth a sentence: not that it is something else, nor that the framework is at fault."""
+        return [
+            (id_, p) for id_, p in self.claimed(axis) if id_.rpartition(".")[2] not in ("other", OWN_DEFECT)
+        ]
+
     def words(self, axis: AxisName, id_: str) -> str:
         """An id's name and the id itself."""
         return f"{prose(self.name(axis, id_))} ({code_span(id_)})"
@@ -138,19 +143,19 @@ def _corrected(view: View) -> list[str]:
 
 def _headline(view: View) -> list[str]:
     axes: tuple[AxisName, ...] = ("symptom", "stage")
-    found = next(((axis, *view.claimed(axis)[0]) for axis in axes if view.claimed(axis)), None)
+    found = next(((axis, *view.told(axis)[0]) for axis in axes if view.told(axis)), None)
     sentences = []
     if found and not getattr(view.triage, found[0]).by_people:
         axis, id_, p = found
         sentences.append(f"The {_AXES[axis]} is {surely(p)} {view.claim(axis, id_, p)}.")
-    causes = [cause for cause in view.claimed("cause") if cause[0] != OWN_DEFECT]
+    causes = view.told("cause")
     if causes and not view.triage.cause.by_people:
         id_, p = causes[0]
         sentences.append(f"The cause is {surely(p)} {view.claim('cause', id_, p)}.")
     if not sentences and not view.corrected and view.level == "always" and not view.findings:
         return ["Not enough information to name the symptom."]
     if sentences and not view.claimed("type") and not view.triage.type.by_people:
-        sentences.insert(0, UNCLEAR)
+        sentences[0] = f"If this is a failure, {sentences[0][0].lower()}{sentences[0][1:]}"
     return [" ".join(sentences)] if sentences else []
 
 
@@ -167,7 +172,7 @@ def _fixes(view: View) -> list[str]:
     if "fixes" not in view.sections or not fixes or (view.level == "findings" and not view.corrected):
         return []
     lines = [
-        f"{n}. {prose(f.text)} ({f.support.count} of {f.support.of} {prose(f.support.scope)})"
+        f"{n}. {prose(f.text)} (resolved {f.support.count} of {f.support.of} {prose(f.support.scope)})"
         for n, f in enumerate(fixes, 1)
     ]
     return [f"{TRIED}:", "\n".join(lines)]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from bot.gate.rules import source_link
-from bot.render.wording import to_run, with_sign, without_bold
+from bot.render.wording import as_clause, to_run, with_sign, without_bold
 from knowledge.text.quote import code_block, code_span, prose, shorten
 from knowledge.triage import AXES, Finding, QuotedLine, Triage
 
 # The folded sections of the GitHub comment.
 
 BY_PROGRAM = (
-    "This reply was generated automatically from a catalogue of known failures and the text of this issue."
+    "This reply was generated automatically from the text of this issue and a catalog of known failures."
 )
 BY_COMPARISON = (
     "This reply was generated automatically by comparing the report with this repository's earlier issues."
@@ -125,7 +125,7 @@ def _whole(finding: Finding) -> list[str]:
     if finding.fixed_in:
         parts.append(f"Fixed in: {prose(finding.fixed_in, 300)}")
     if finding.not_this_when:
-        parts.append(f"It's probably something else if: {prose(finding.not_this_when, 400)}")
+        parts.append(f"It's probably something else if {prose(as_clause(finding.not_this_when), 400)}")
     links = [_linked(source) for source in finding.sources[:5]]
     parts.append(f"Sources: {', '.join(links)}")
     return parts

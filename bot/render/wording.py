@@ -94,11 +94,23 @@ _ASKS = re.compile(
 )
 
 
+# Words that keep no capital inside of a sentence; names, acronyms and code do.
+_COMMON = re.compile(
+    r"(?:A|An|The|This|That|These|It|Its|You|Your|There|Only|No|None|Nothing|All|Each|Every|Both|One|Two|Some|Any|Other|Another"
+    r"|Even|In|On|With|Without|At|After|Before|During|Training|Loading|Saving|Memory|Data|Processes|Ranks|Jobs|Nodes|Workers)\b"
+)
+
+
+def as_clause(text: str) -> str:
+    """A sentence of the catalogue as it stands after "if"."""
+    return f"{text[0].lower()}{text[1:]}" if _COMMON.match(text) else text
+
+
 def with_sign(cause: str) -> str:
     """A cause of the catalogue with what shows that it is this one: "**Cause.** Sign." of its page."""
     head, found, sign = cause.removeprefix("**").partition("**")
     return (
-        f"{head} Sign: {sign.strip()}"
+        f"{head} How to tell: {sign.strip()}"
         if cause.startswith("**") and found and sign.strip()
         else without_bold(cause)
     )
@@ -130,8 +142,8 @@ def telling(lines: Sequence[QuotedLine], most: int) -> list[QuotedLine]:
 
 
 def supported(support: Support) -> str:
-    """How many labelled cases stand behind a fix: "12 of 31 reports with this symptom"."""
-    return f"{support.count} of {support.of} {support.scope}"
+    """How many labelled cases stand behind a fix: "resolved 12 of 31 studied failures"."""
+    return f"resolved {support.count} of {support.of} {support.scope}"
 
 
 def named(taxonomy: Taxonomy, axis: str, id: str) -> str:

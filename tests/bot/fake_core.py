@@ -105,7 +105,7 @@ def a_triage(report: Report | None = None, **changes: Any) -> Triage:
         labels=CaseLabels(type="fault", symptom=["D.2.1"]),
         label_source="study 1",
         resolution="named the right interface",
-        shared=["nccl-timeout"],
+        shared=["nccl-watchdog-timeout"],
     )
     base = Triage(
         id=report.id,

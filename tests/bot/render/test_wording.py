@@ -10,7 +10,7 @@ from bot.render.wording import to_run, with_sign
 @pytest.mark.parametrize(
     ("cause", "said"),
     [
-        ("**A firewall.** The call times out.", "A firewall. Sign: The call times out."),
+        ("**A firewall.** The call times out.", "A firewall. How to tell: The call times out."),
         ("**A firewall.**", "A firewall."),
         ("A firewall drops the packets.", "A firewall drops the packets."),
     ],
