@@ -153,7 +153,7 @@ def _headline(view: View) -> list[str]:
         id_, p = causes[0]
         sentences.append(f"The cause is {surely(p)} {view.claim('cause', id_, p)}.")
     if not sentences and not view.corrected and view.level == "always" and not view.findings:
-        return ["Not enough information to name the symptom."]
+        return ["There isn't enough information here to identify the problem."]
     if sentences and not view.claimed("type") and not view.triage.type.by_people:
         sentences[0] = f"If this is a failure, {sentences[0][0].lower()}{sentences[0][1:]}"
     return [" ".join(sentences)] if sentences else []

@@ -92,7 +92,7 @@ def test_claims_stand_in_the_comment_from_their_level_on_and_guesses_only_at_the
     opening = "This could be a known failure"
     assert [opening in body(guessed, level) for level in get_args(Level)] == [False, False, True]
     unknown = body(a_triage(findings=[], **OPEN), "always")
-    assert unknown.startswith("Not enough information to name the symptom.")
+    assert unknown.startswith("There isn't enough information here to identify the problem.")
 
 
 def test_a_claim_below_the_repositorys_threshold_is_neither_said_nor_a_reason() -> None:
