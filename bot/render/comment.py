@@ -171,6 +171,8 @@ def _fixes(view: View) -> list[str]:
     fixes = [f for f in with_cases(view.triage.advice) if f.p >= least][:MAX_FIXES]
     if "fixes" not in view.sections or not fixes or (view.level == "findings" and not view.corrected):
         return []
+    if any(f.sure for f in view.findings) and not view.corrected:
+        return []  # the known failure says what to do
     lines = [
         f"{n}. {prose(f.text)} (resolved {f.support.count} of {f.support.of} {prose(f.support.scope)})"
         for n, f in enumerate(fixes, 1)
