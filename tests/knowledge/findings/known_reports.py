@@ -17,10 +17,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from bot.render.findings import finding_parts
 from bot.render.markdown import markdown_of
 from eval.labels import wilson
-from knowledge.engine import Knowledge, load_knowledge, triage
+from knowledge.engine import load_knowledge, triage
 from knowledge.report import Report
+from knowledge.taxonomy import Taxonomy
+from knowledge.triage import Triage
 
 SHIPPED = Path(__file__).parent / "data" / "known_reports.jsonl"
 _LINK = re.compile(r"\[([^\]]*)\]\(https?://[^)]*\)")
@@ -62,28 +65,43 @@ def read_known(file: Path = SHIPPED) -> list[Known]:
     ]
 
 
-def answer_of(known: Known, knowledge: Knowledge) -> str:
-    """What is shown of the triage before the folds."""
-    return markdown_of(triage(known.report, knowledge), knowledge.taxonomy).partition("<details>")[0]
+def answer_of(triage: Triage, taxonomy: Taxonomy) -> str:
+    """What is shown to whoever asks, before the folds."""
+    return markdown_of(triage, taxonomy).partition("<details>")[0]
+
+
+def unasked(triage: Triage) -> str:
+    """What a comment that nobody asked for says of known failures; empty = none."""
+    return "\n".join(finding_parts([f for f in triage.findings if f.sure]))
 
 
 def main() -> None:
     """Score a file, by set."""
     file = Path(sys.argv[1]) if len(sys.argv) > 1 else SHIPPED
     knowledge = load_knowledge(None, Path("build/data/cache"))
-    right: Counter[str] = Counter()
     count: Counter[str] = Counter()
+    right: Counter[str] = Counter()
+    said: Counter[str] = Counter()
+    apt: Counter[str] = Counter()
     lengths = []
     for known in read_known(file):
-        answer = answer_of(known, knowledge)
+        found = triage(known.report, knowledge)
+        answer, comment = answer_of(found, knowledge.taxonomy), unasked(found)
         lengths.append(len(answer))
-        count.update((known.set, "all"))
-        if known.answered_by(answer):
-            right.update((known.set, "all"))
-        else:
+        for name in (known.set, "all"):
+            count[name] += 1
+            right[name] += known.answered_by(answer)
+            said[name] += bool(comment)
+            apt[name] += bool(comment) and known.answered_by(comment)
+        if not known.answered_by(answer):
             print("not answered:", known.id, known.report.title)
+        elif comment and not known.answered_by(comment):
+            print("said unasked, and wrong:", known.id, known.report.title)
     for name, n in count.items():
-        print(f"{name}: {right[name]} of {n}, {wilson(right[name], n)}")
+        print(
+            f"{name}: {right[name]} of {n}, {wilson(right[name], n)}; "
+            f"unasked {apt[name]} of {said[name]}, {wilson(apt[name], said[name])}"
+        )
     print("median characters:", sorted(lengths)[len(lengths) // 2])
 
 
