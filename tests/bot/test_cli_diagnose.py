@@ -34,7 +34,7 @@ def bot(*args: str, path: Path | None = None, **env: str) -> subprocess.Complete
 def test_a_readable_table_and_what_was_found() -> None:
     done = bot("--budget", "30", MASTER_ADDR="master.invalid", MASTER_PORT="29500", RANK="0", WORLD_SIZE="2")
     assert done.returncode == 0, done.stderr
-    assert "does not resolve on this machine" in done.stdout
+    assert "doesn't resolve on this machine" in done.stdout
     assert "The launcher's variables" in done.stdout
     assert "network_environment" in done.stdout
 
@@ -127,8 +127,8 @@ def test_a_probe_that_applied_nowhere_has_no_row() -> None:
 def test_the_legend_explains_outcomes_that_are_no_faults_and_counts_what_did_not_apply() -> None:
     results = answers(("gpu_driver", "no_gpu"), ("clock", "unsynchronised"), ("ssh", "not_applicable"))
     lines = legend(results, update({}, results))
-    assert "  no_gpu: No GPU is seen here." in lines
-    assert "  unsynchronised: This machine's clock is not kept by a time server." in lines
+    assert "  no_gpu: No GPU was found here." in lines
+    assert "  unsynchronised: This machine's clock isn't synchronized with a time server." in lines
     assert lines[-1] == "1 probe did not apply there: ssh."
 
 
