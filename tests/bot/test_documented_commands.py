@@ -43,6 +43,10 @@ ELSEWHERE = {
     "bot eval --injected": ("tests/eval/test_injected.py", '"--injected"'),
     "bot eval duplicates": ("tests/eval/test_duplicates.py", '"duplicates"'),
     "bot eval labels": ("tests/eval/test_labels.py", '"labels"'),
+    "python -m tests.knowledge.findings.known_reports": (
+        "tests/knowledge/findings/test_known_reports.py",
+        "known_reports import",
+    ),
     "bot backfill": ("tests/bot/history/test_cli_history.py", '"backfill"'),
     "bot serve": ("tests/package/test_walk.py", 'documented("Start the service")'),
     "bot mcp": ("tests/bot/test_mcp_server.py", '"mcp"'),
