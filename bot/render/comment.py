@@ -27,6 +27,7 @@ from bot.render.wording import (
     OWN_DEFECT,
     SIMILAR,
     TRIED,
+    by_support,
     percent,
     surely,
     telling,
@@ -168,7 +169,7 @@ def _evidence(view: View) -> list[str]:
 def _fixes(view: View) -> list[str]:
     """Fixes with labelled cases behind them, the likeliest first."""
     least = view.thresholds.get("fix", 0.0)
-    fixes = [f for f in with_cases(view.triage.advice) if f.p >= least][:MAX_FIXES]
+    fixes = by_support([f for f in with_cases(view.triage.advice) if f.p >= least][:MAX_FIXES])
     if "fixes" not in view.sections or not fixes or (view.level == "findings" and not view.corrected):
         return []
     if any(f.sure for f in view.findings) and not view.corrected:

@@ -11,6 +11,7 @@ from bot.render.wording import (
     NO_FINDING,
     SIMILAR,
     TRIED,
+    by_support,
     classified,
     how_sure,
     labels_line,
@@ -76,10 +77,10 @@ def _items(finding: Finding) -> list[str]:
 
 
 def _advice(triage: Triage) -> list[str]:
-    fixes = with_cases(triage.advice)
+    fixes = by_support(with_cases(triage.advice)[:VISIBLE_FIXES])
     if not fixes:
         return []
-    lines = [f"- {prose(f.text)} ({supported(f.support)})" for f in fixes[:VISIBLE_FIXES]]
+    lines = [f"- {prose(f.text)} ({supported(f.support)})" for f in fixes]
     return [f"{TRIED}:\n\n" + "\n".join(lines)]
 
 

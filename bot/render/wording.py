@@ -135,6 +135,11 @@ def with_cases(advice: Advice) -> list[FixAdvice]:
     return [f for f in advice.fixes if f.support.count and f.id != "framework_version"]
 
 
+def by_support(fixes: Sequence[FixAdvice]) -> list[FixAdvice]:
+    """Fixes shown with their counts alone: the one that more cases stand behind comes first."""
+    return sorted(fixes, key=lambda fix: -fix.support.count)
+
+
 def telling(lines: Sequence[QuotedLine], most: int) -> list[QuotedLine]:
     """The `most` lines that tell most, roots before what follows from them, in the order of the report."""
     best = sorted(lines, key=lambda line: _ROLES[line.role])[:most]

@@ -30,6 +30,7 @@ from bot.render.wording import (
     SIMILAR,
     TRIED,
     UNCLEAR,
+    by_support,
     how_sure,
     opening,
     telling,
@@ -196,8 +197,8 @@ SHOWN = 3
 
 
 def fixes(view: View, links: Links) -> list[Block]:
-    """The most probable fixes, with how many labelled cases stand behind each and links to near ones."""
-    found = with_cases(view.triage.advice)[:SHOWN]
+    """The three most probable fixes, with how many labelled cases stand behind each and links to near ones."""
+    found = by_support(with_cases(view.triage.advice)[:SHOWN])
     if not found:
         return []
     told = len(found) if view.extras else 1
