@@ -125,7 +125,6 @@ class Draft:
 EVIDENCE_LINES = 3
 GUESSED = 0.1
 """How probable a known failure has to be for a comment where nobody asked."""
-_AXES = {"symptom": "symptom", "stage": "failing stage"}
 MAX_FIXES = 2
 
 
@@ -148,7 +147,8 @@ def _headline(view: View) -> list[str]:
     sentences = []
     if found and not getattr(view.triage, found[0]).by_people:
         axis, id_, p = found
-        sentences.append(f"The {_AXES[axis]} is {surely(p)} {view.claim(axis, id_, p)}.")
+        said = f"The symptom is {surely(p)}" if axis == "symptom" else f"This {surely(p)} failed during"
+        sentences.append(f"{said} {view.claim(axis, id_, p)}.")
     causes = view.told("cause")
     if causes and not view.triage.cause.by_people:
         id_, p = causes[0]
@@ -156,7 +156,7 @@ def _headline(view: View) -> list[str]:
     if not sentences and not view.corrected and view.level == "always" and not view.findings:
         return ["There isn't enough information here to identify the problem."]
     if sentences and not view.claimed("type") and not view.triage.type.by_people:
-        sentences[0] = f"If this is a failure, {sentences[0][0].lower()}{sentences[0][1:]}"
+        sentences[0] = f"If this is a bug report, {sentences[0][0].lower()}{sentences[0][1:]}"
     return [" ".join(sentences)] if sentences else []
 
 
@@ -187,7 +187,11 @@ def _checks(view: View) -> list[str]:
     if "script" not in view.sections or not checks or view.findings or view.level == "findings":
         return []
     block = fenced("\n".join(check.run for check in checks), "sh")
-    return ["To tell the causes apart:", block, "\n".join(f"- {prose(check.reading)}" for check in checks)]
+    return [
+        "To narrow down the cause, run:",
+        block,
+        "\n".join(f"- {prose(check.reading)}" for check in checks),
+    ]
 
 
 MAX_CASES = 2

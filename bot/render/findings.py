@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from bot.gate.rules import source_link
-from bot.render.wording import as_clause, to_run, with_sign, without_bold
+from bot.render.wording import as_clause, one_more, to_run, with_sign, without_bold
 from knowledge.text.quote import code_block, code_span, prose, shorten
 from knowledge.triage import AXES, Finding, QuotedLine, Triage
 
@@ -19,8 +19,8 @@ BY_COMPARISON = (
 )
 FEEDBACK = (
     "Maintainers can correct the diagnosis (`/triage symptom=D.2.1 cause=network_environment`), rerun the bot "
-    "(`/triage`) or turn it off for this repository (`/triage off`). The author can hide the reply with "
-    "`/triage dismiss` and see how the bot got there with `/triage explain`."
+    "(`/triage`), or turn it off for this repository (`/triage off`). The author can hide the reply with "
+    "`/triage dismiss` and see how the bot reached its diagnosis with `/triage explain`."
 )
 
 
@@ -120,7 +120,7 @@ def _quoted(line: QuotedLine) -> str:
 def _whole(finding: Finding) -> list[str]:
     parts = [f"Possible causes, most frequent first:\n\n{_numbered(map(with_sign, finding.why))}"]
     if finding.check[1:]:
-        parts.append(f"More checks:\n\n{_bullets(finding.check[1:])}")
+        parts.append(f"More checks:\n\n{_bullets(map(one_more, finding.check[1:]))}")
     parts.append(f"Fixes:\n\n{_bullets(finding.remedy)}")
     if finding.fixed_in:
         parts.append(f"Fixed in: {prose(finding.fixed_in, 300)}")

@@ -89,15 +89,17 @@ _BEGINS = re.compile(
 )
 
 _ASKS = re.compile(
-    r"(?:After|Add|At|Before|Check|Compare|Compile|Compute|Count|Create|Delete|During|Find|Halve|In|Just|List|Log|Look|Move"
+    r"(?:After|Add|At|Before|Check|Compare|Compile|Compute|Count|Create|Delete|During|Find|Halve|In|Inside|Just|List|Log|Look|Move"
     r"|On|Open|Pass|Print|Profile|Put|Read|Right|Run|Search|Set|Sort|Time|Try|Turn|Watch|With|Wrap) "
 )
 
 
 # Words that keep no capital inside of a sentence; names, acronyms and code do.
 _COMMON = re.compile(
-    r"(?:A|An|The|This|That|These|It|Its|You|Your|There|Only|No|None|Nothing|All|Each|Every|Both|One|Two|Some|Any|Other|Another"
-    r"|Even|In|On|With|Without|At|After|Before|During|Training|Loading|Saving|Memory|Data|Processes|Ranks|Jobs|Nodes|Workers)\b"
+    r"(?:A|An|The|This|That|These|It|Its|It's|You|You're|Your|There|Only|No|None|Neither|Nothing|All|Both|Each|Every|Several"
+    r"|Some|Any|Many|Enough|One|Two|Another|Other|Even|In|On|With|Without|At|After|Before|During|Training|Loading|Saving"
+    r"|Pickling|Wrapping|Initialization|Memory|Bandwidth|Data|Processes|Ranks|Jobs|Nodes|Workers|Versions|Gradients|Tensors"
+    r"|Weights|Keys|Shapes|Steps|Loss|Host|Small)\b"
 )
 
 
@@ -118,16 +120,27 @@ def with_sign(cause: str) -> str:
 
 def to_run(check: str) -> str:
     """A check in a sentence: "To check, run `x`. It prints ..."."""
+    said = _instruction(check)
+    return f"To check, {said[0].lower()}{said[1:]}" if said else f"To check: {check}"
+
+
+def one_more(check: str) -> str:
+    """A further check in sentences of its own: "Run `x`. It prints ..."."""
+    return _instruction(check) or check
+
+
+def _instruction(check: str) -> str | None:
+    """What to do and what it shows, in sentences; None = it begins with something else than a command or a verb."""
     if _ASKS.match(check):
-        return f"To check, {check[0].lower()}{check[1:]}"
+        return check
     code, found, reading = check.removeprefix("`").partition("`: ")
     if not check.startswith("`") or not found or "`" in code or not reading[:1].isalpha():
-        return f"To check: {check}"
+        return None
     if _OF_IT.match(reading):
         reading = f"it {reading}"
     elif not _BEGINS.match(reading):
-        return f"To check: {check}"
-    return f"To check, run `{code}`. {reading[0].upper()}{reading[1:]}"
+        return None
+    return f"Run `{code}`. {reading[0].upper()}{reading[1:]}"
 
 
 def with_cases(advice: Advice) -> list[FixAdvice]:
