@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.render.wording import to_run, with_sign
+from bot.render.wording import as_clause, one_more, to_run, with_sign
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,14 @@ def test_a_cause_comes_with_what_shows_it(cause: str, said: str) -> None:
 )
 def test_a_command_to_run_is_a_sentence(check: str, said: str) -> None:
     assert to_run(check) == said
+
+
+def test_a_further_check_is_sentences_of_its_own() -> None:
+    assert one_more("`ompi_info`: lists no CUDA.") == "Run `ompi_info`. It lists no CUDA."
+    assert one_more("Compare `a` with `b`.") == "Compare `a` with `b`."
+    assert one_more("`nvidia-smi`: `ERR!` means a fault.") == "`nvidia-smi`: `ERR!` means a fault."
+
+
+def test_a_sentence_after_if_keeps_the_capital_of_a_name_alone() -> None:
+    assert as_clause("The error names a host.") == "the error names a host."
+    assert as_clause("NCCL isn't built in.") == "NCCL isn't built in."
