@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from eval.metrics import Estimate
+from eval.metrics import Estimate, wilson
 from eval.origin import Part
 from knowledge.engine import Knowledge, examine
 from knowledge.findings.failure import cited_issues, load_catalogue
@@ -20,7 +20,6 @@ from knowledge.report import Report, issue_of
 from knowledge.training.records import FailureLabel, failure_labels
 
 Array = npt.NDArray[np.float64]
-_Z = 1.96
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +82,7 @@ def score_findings(
 
 
 def _share(hits: Array) -> Estimate:
-    """A share with Wilson's score interval (1927)."""
-    n = len(hits)
-    if not n:
-        return Estimate(None)
-    p = float(hits.mean())
-    centre = (p + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
-    spread = _Z * float(np.sqrt(p * (1 - p) / n + _Z**2 / (4 * n**2))) / (1 + _Z**2 / n)
-    return Estimate(p, centre - spread, centre + spread, n)
+    return wilson(int(hits.sum()), len(hits))
 
 
 def agreement(labels: Iterable[FailureLabel]) -> float:

@@ -15,14 +15,13 @@ from pathlib import Path
 import numpy as np
 
 from embeddings.encoder import Encoder
-from eval.metrics import Estimate
+from eval.metrics import Estimate, wilson
 from knowledge.errors import InputError
 from knowledge.history.head_learner import LEAST_EXAMPLES, TARGET_PRECISION, learn
 from knowledge.history.heads import Example, suggest
 from knowledge.history.record import Post, Record, records_of
 from knowledge.history.tracker import exported, in_order
 from knowledge.history.words import traits_of
-from knowledge.judging.calibrate import lower_bound
 from knowledge.signatures import SignatureTable
 
 FOLDS = 5
@@ -30,7 +29,6 @@ STEPS = 5
 """Parts of the newer half, each tried with heads of all that was before it."""
 LEAST_SET = 10
 """Labels set in a replay before it says anything for switching a label on."""
-_Z = 1.96
 IN_TIME = "Learned only from issues that were opened before."
 UNDATED = "No dates, so no order in time: each fifth was tried with what was learned from the other four."
 Tick = Callable[[str, int], None]
@@ -200,15 +198,6 @@ def figures(judged: Sequence[Judged], dated: bool) -> Figures:
         wilson(sum(set_right.values()), sum(set_all.values())),
         wilson(touched, len(judged)),
     )
-
-
-def wilson(hits: int, n: int) -> Estimate:
-    """A share with Wilson's 95 % interval (1927); a dash where there is nothing."""
-    if not n:
-        return Estimate(None)
-    share, count = np.array([hits / n, 1 - hits / n]), np.array([n, n])
-    low, rest = lower_bound(share, count, _Z)
-    return Estimate(hits / n, float(low), float(1 - rest), n)
 
 
 def table(found: Mapping[str, Figures]) -> str:

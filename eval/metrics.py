@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eval.protocol import CasePrediction, Predictions
+from knowledge.judging.calibrate import lower_bound
 
 # Predictions of one axis as arrays: what every metric is computed from.
 
@@ -251,6 +252,7 @@ METRICS: Mapping[str, Metric] = {
 
 REPLICATES = 1000
 _SEED = 20230101
+_Z = 1.96
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +271,15 @@ class Estimate:
         return (
             f"{self.value:.2f}" if self.low is None else f"{self.value:.2f} ({self.low:.2f}–{self.high:.2f})"
         )
+
+
+def wilson(hits: int, n: int) -> Estimate:
+    """A share with Wilson's 95 % interval (1927); a dash where there is nothing."""
+    if not n:
+        return Estimate(None)
+    share, count = np.array([hits / n, 1 - hits / n]), np.array([n, n])
+    low, rest = lower_bound(share, count, _Z)
+    return Estimate(hits / n, float(low), float(1 - rest), n)
 
 
 def group_weights(group: npt.NDArray[np.int64], replicates: int = REPLICATES) -> Array:

@@ -183,7 +183,7 @@ def _versions(reading: Reading, text: str, symptom: str) -> list[MissingItem]:
     if not lacking:
         return []
     noun = "version" if len(lacking) == 1 else "versions"
-    return [MissingItem(id="versions", ask=f"Please post the {noun} of {in_words(lacking)}.")]
+    return [MissingItem(id="versions", ask=f"Please post your {in_words(lacking)} {noun}.")]
 
 
 def _is_about(framework: Framework, reading: Reading) -> bool:

@@ -147,7 +147,7 @@ def _headline(view: View) -> list[str]:
     sentences = []
     if found and not getattr(view.triage, found[0]).by_people:
         axis, id_, p = found
-        said = f"The symptom is {surely(p)}" if axis == "symptom" else f"This {surely(p)} failed during"
+        said = f"The symptom is {surely(p)}" if axis == "symptom" else f"The failure {surely(p)} happened during"
         sentences.append(f"{said} {view.claim(axis, id_, p)}.")
     causes = view.told("cause")
     if causes and not view.triage.cause.by_people:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from eval.labels import by_label, examples_of, figures, forward, is_dated, read_labelled, table, wilson
+from eval.labels import by_label, examples_of, figures, forward, is_dated, read_labelled, table
+from eval.metrics import wilson
 from knowledge.errors import InputError
 from knowledge.history.heads import Example
 from tests.knowledge.history.labelled import examples, tracker

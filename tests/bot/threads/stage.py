@@ -20,7 +20,7 @@ CONFIG = {"mode": "both", "sections": ["evidence", "fixes", "cases", "missing"]}
 ASKS = {
     "log": r"Please post the (?:log, starting at the first|full output of the build|full traceback of the import)",
     "stacks": r"Please post the stack of every rank",
-    "versions": r"Please post the versions? of",
+    "versions": r"Please post your [^.]+ versions?\.",
     "command": r"Please post the exact launch command",
     "nccl_debug": r"`NCCL_DEBUG=INFO` set",
     "throughput": r"Please post the throughput",

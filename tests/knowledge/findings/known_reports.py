@@ -19,7 +19,7 @@ from pathlib import Path
 
 from bot.render.findings import finding_parts
 from bot.render.markdown import markdown_of
-from eval.labels import wilson
+from eval.metrics import wilson
 from knowledge.engine import load_knowledge, triage
 from knowledge.report import Report
 from knowledge.taxonomy import Taxonomy
