@@ -124,7 +124,9 @@ def _symptom(axis: Axis) -> str:
 def _stacks(reading: Reading, text: str) -> list[MissingItem]:
     if reading.facts or _STACKS.search(text):
         return []
-    ask = "Please post the stack of every rank while it hangs (`py-spy dump --pid PID` for each process)."
+    ask = (
+        "Please post a stack trace from every rank while it hangs (`py-spy dump --pid PID` for each process)."
+    )
     return [MissingItem(id="stacks", ask=ask)]
 
 

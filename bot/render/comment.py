@@ -29,7 +29,6 @@ from bot.render.wording import (
     TRIED,
     by_support,
     percent,
-    surely,
     telling,
     with_cases,
 )
@@ -109,7 +108,7 @@ class View:
 
     def claim(self, axis: AxisName, id_: str, p: float) -> str:
         """An id's name in bold, with the id and how probable it is."""
-        return f"**{prose(self.name(axis, id_))}** ({code_span(id_)}, {percent(p)})"
+        return f"**{prose(self.name(axis, id_))}** ({code_span(id_)}, {percent(p)} sure)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,16 +146,14 @@ def _headline(view: View) -> list[str]:
     sentences = []
     if found and not getattr(view.triage, found[0]).by_people:
         axis, id_, p = found
-        said = f"The symptom is {surely(p)}" if axis == "symptom" else f"The failure {surely(p)} happened during"
+        sure = view.claimed("type") or view.triage.type.by_people
+        said = "I'd classify this as" if sure else "If this is a bug report, I'd classify it as"
         sentences.append(f"{said} {view.claim(axis, id_, p)}.")
     causes = view.told("cause")
     if causes and not view.triage.cause.by_people:
-        id_, p = causes[0]
-        sentences.append(f"The cause is {surely(p)} {view.claim('cause', id_, p)}.")
+        sentences.append(f"The most likely cause is {view.claim('cause', *causes[0])}.")
     if not sentences and not view.corrected and view.level == "always" and not view.findings:
         return ["There isn't enough information here to identify the problem."]
-    if sentences and not view.claimed("type") and not view.triage.type.by_people:
-        sentences[0] = f"If this is a bug report, {sentences[0][0].lower()}{sentences[0][1:]}"
     return [" ".join(sentences)] if sentences else []
 
 

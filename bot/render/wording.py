@@ -21,7 +21,6 @@ from knowledge.triage import (
 
 SURE = ((0.95, "almost certain"), (0.8, "likely"), (0.5, "probable"), (0.0, "possible"))
 """From which probability on which word; one scale for all surfaces."""
-_ADVERBS = {"almost certain": "almost certainly", "probable": "probably", "possible": "possibly"}
 KINDS = {
     "howto": "a question",
     "feature": "a feature request",
@@ -47,23 +46,15 @@ UNCLEAR = "It isn't clear whether this is a failure."
 _ROLES = {"root": 0, "consequence": 1, "context": 2}
 
 
-def surely(p: float) -> str:
-    """A probability as an adverb: "likely", "probably"."""
-    return _ADVERBS.get(word := _word(p), word)
-
-
 def percent(p: float) -> str:
     """A probability as a percentage, never 0 or 100: what is measured on cases is never that sure."""
     return f"{min(99, max(1, round(100 * p)))}%"
 
 
-def _word(p: float) -> str:
-    return next(word for least, word in SURE if p >= least)
-
-
 def how_sure(p: float) -> str:
     """A probability in words with its percentage, never 0 or 100: "likely (83%)"."""
-    return f"{_word(p)} ({percent(p)})"
+    word = next(word for least, word in SURE if p >= least)
+    return f"{word} ({percent(p)})"
 
 
 def opening(finding: Finding) -> str:

@@ -114,8 +114,8 @@ def test_without_a_known_failure_claims_come_with_their_lines_fixes_and_short_co
     checks = [QuickCheck(run="py-spy dump --pid PID", reading="The odd one out.")]
     body = shown(a_triage(findings=[], checks=checks), level="claims")
     words = (
-        "The symptom is likely **Hang** (`D.2.1`, 83%).",
-        "The cause is probably **Network environment**",
+        "I'd classify this as **Hang** (`D.2.1`, 83% sure).",
+        "The most likely cause is **Network environment**",
         "line 1: It hangs.",
         "Fixes that worked for similar reports",
         "(resolved 12 of 31",

@@ -19,7 +19,7 @@ CONFIG = {"mode": "both", "sections": ["evidence", "fixes", "cases", "missing"]}
 """Without the script, whose address holds the issue's number."""
 ASKS = {
     "log": r"Please post the (?:log, starting at the first|full output of the build|full traceback of the import)",
-    "stacks": r"Please post the stack of every rank",
+    "stacks": r"Please post a stack trace from every rank",
     "versions": r"Please post your [^.]+ versions?\.",
     "command": r"Please post the exact launch command",
     "nccl_debug": r"`NCCL_DEBUG=INFO` set",
