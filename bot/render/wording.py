@@ -31,7 +31,6 @@ OUT_OF_SCOPE: dict[Scope, str] = {
     "too_little": "There isn't enough text here to say anything.",
     "unreadable": "I can only read English prose, and there is no log here to go by.",
 }
-CAUSE = "Cause"
 OWN_DEFECT = "framework_defect"
 """The cause that a maintainer assumes anyway; no comment names it."""
 ANSWER = "Verified answer, drafted by"

@@ -22,7 +22,6 @@ from bot.gate.slack import TEXT_CHARS, PassedMessage, code, code_block, link, pa
 from bot.render.answer import support, written
 from bot.render.wording import (
     ANSWER,
-    CAUSE,
     DIAGNOSTICS,
     KINDS,
     NARROW_DOWN,
@@ -181,8 +180,7 @@ def _cause(view: View) -> list[str]:
     if not causes:
         return []
     axis = view.triage.cause
-    said = "Cause" if axis.by_people else CAUSE
-    return [f"{said}: {view.words('cause', causes[0][0])}, {_sure(axis, causes[0][1])}."]
+    return [f"Cause: {view.words('cause', causes[0][0])}, {_sure(axis, causes[0][1])}."]
 
 
 def _sure(axis: Axis, p: float) -> str:
