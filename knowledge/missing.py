@@ -124,16 +124,14 @@ def _symptom(axis: Axis) -> str:
 def _stacks(reading: Reading, text: str) -> list[MissingItem]:
     if reading.facts or _STACKS.search(text):
         return []
-    ask = (
-        "Please post a stack trace from every rank while it hangs (`py-spy dump --pid PID` for each process)."
-    )
+    ask = "While it hangs, please run `py-spy dump --pid PID` for every process and post the stacks."
     return [MissingItem(id="stacks", ask=ask)]
 
 
 def _throughput(text: str) -> list[MissingItem]:
     if _SPEED.search(text) or _MEMORY.search(text):
         return []
-    return [MissingItem(id="throughput", ask="Please post the throughput on one device and on all of them.")]
+    return [MissingItem(id="throughput", ask="What throughput do you get on one device, and on all of them?")]
 
 
 def _log(reading: Reading, text: str, *, claimed: bool) -> list[MissingItem]:
@@ -146,7 +144,7 @@ def _log(reading: Reading, text: str, *, claimed: bool) -> list[MissingItem]:
     # A log that is there and cannot be read is worth asking for, however much is said besides.
     if not (_FAILS.search(text) if claimed else _ATTACHED.search(text) or len(reading.prose) < LITTLE):
         return []
-    return [MissingItem(id="log", ask=f"Please post the log, starting at the first error{_as_text(text)}.")]
+    return [MissingItem(id="log", ask=f"Please post the log from the first error onward{_as_text(text)}.")]
 
 
 def _as_text(text: str) -> str:
@@ -185,7 +183,7 @@ def _versions(reading: Reading, text: str, symptom: str) -> list[MissingItem]:
     if not lacking:
         return []
     noun = "version" if len(lacking) == 1 else "versions"
-    return [MissingItem(id="versions", ask=f"Please post your {in_words(lacking)} {noun}.")]
+    return [MissingItem(id="versions", ask=f"Which {in_words(lacking)} {noun} are you using?")]
 
 
 def _is_about(framework: Framework, reading: Reading) -> bool:
@@ -198,7 +196,7 @@ def _launch(reading: Reading, text: str) -> list[MissingItem]:
     """The command, where no error says more than it could."""
     known = reading.launcher is not None or reading.world_size is not None or _LAUNCH.search(text)
     if not known and not _ERROR.search(text):
-        return [MissingItem(id="command", ask="Please post the exact launch command with its options.")]
+        return [MissingItem(id="command", ask="What's the exact command that starts the job?")]
     return []
 
 
@@ -206,4 +204,6 @@ def _nccl(text: str) -> list[MissingItem]:
     """NCCL's own log, where NCCL failed: not where the ranks never met, and not where the report has it."""
     if not _NCCL_FAILED.search(text) or _NOT_REACHED.search(text):
         return []
-    return [MissingItem(id="nccl_debug", ask="Please post the output with `NCCL_DEBUG=INFO` set.")]
+    return [
+        MissingItem(id="nccl_debug", ask="Please run it again with `NCCL_DEBUG=INFO` and post the output.")
+    ]

@@ -16,7 +16,7 @@ import re2
 
 from knowledge.findings.failure import COMPILED
 from llm.api_names import public_name
-from llm.draft import Material, Snippet, allowed, unsafe, words
+from llm.draft import Material, Snippet, allowed, refused, unsafe, words
 
 COMMAND_CHARS = 200
 CODE_LINES = 15
@@ -24,13 +24,21 @@ CODE_CHARS = 700
 
 _META = re2.compile(r"[;|&><`$\\(){}\n\r*?!#~]")
 _ASSIGNMENT = re2.compile(
-    r"(?:export )?([A-Z][A-Z0-9_]{2,60})=(/(?:usr|opt)/[A-Za-z0-9_./-]{1,60}|[A-Za-z0-9_.:,^-]{1,60})(?:\s+|$)"
+    r"(?:export )?([A-Z][A-Z0-9_]{1,60})=(/(?:usr|opt)/[A-Za-z0-9_./-]{1,60}|[A-Za-z0-9_.:,^-]{1,60})(?:\s+|$)"
 )
+_GREP = re2.compile(
+    r"""grep -[rniEFcwlH]{1,6} (?:"[A-Za-z0-9_ .|:=-]{2,80}"|'[A-Za-z0-9_ .|:=-]{2,80}'|[A-Za-z0-9_.=-]{2,60})"""
+    r"(?: --include=\*?[A-Za-z.]{1,20})*(?: (?:\.|(?:/tmp/|/usr/include/|/var/log/)?[A-Za-z0-9_][A-Za-z0-9_+-]*"
+    r"(?:[./][A-Za-z0-9_+-]+)*/?)){1,4}"
+)
+"""A search of files of the job, the log folders or the system's headers."""
+_ABOUT = frozenset(["__version__", "__file__", "__path__", "__name__"])
+"""What code may read of a module or a type."""
 _PACKAGE = re2.compile(
     r"([A-Za-z0-9][A-Za-z0-9_.-]{0,60})(?:\[[a-z,-]{1,40}\])?((?:(?:==|>=|<=|~=|<|>|=)[0-9][0-9A-Za-z.+*]{0,20},?){0,2})"
 )
 _BOUND = re2.compile(r"(==|>=|<=|~=|<|>|=)([0-9]+(?:\.[0-9A-Za-z+]+)*)")
-_INSTALL = re2.compile(r"(?:python(?:3(?:\.\d{1,2})?)? -m )?pip3? install |conda install |mamba install ")
+_INSTALL = re2.compile(r"(?:(?:python(?:3(?:\.\d{1,2})?)? -m )?pip3?|conda|mamba) install(?: |$)")
 _VARIABLE = re2.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b")
 _CATALOGUE_INSTALL = re2.compile(r"(?:pip|conda|mamba) install ([^`;|&.]{1,80})")
 _NODES = (
@@ -127,6 +135,8 @@ def command_fault(command: Snippet, material: Material) -> str | None:
         return code_fault(Snippet("python", code, ""), material)
     if _INSTALL.match(text):
         return _install_fault(text, material)
+    if _GREP.fullmatch(text):
+        return "secret" if refused("secret").search(text) else None
     if _META.search(text):
         return "shape"
     return None if _read_only().fullmatch(" ".join(text.split())) else "not on the list"
@@ -161,6 +171,8 @@ def _value_known(value: str, material: Material) -> bool:
         "expandable_segments:True",
         "/usr/local/cuda",
         "/usr/local/cuda/lib64",
+        "/usr/bin/clang",
+        "/usr/bin/gcc",
     }
     if value in usual or (value.isdigit() and len(value) <= 5) or value.startswith("^"):
         return True
@@ -247,6 +259,8 @@ def code_fault(code: Snippet, material: Material) -> str | None:
     if unsafe(ast.unparse(tree)):
         return "unsafe"
     own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    # A name bound here stands for something that had to be allowed itself: `m = torch.nn.Linear(2, 2)`, then `m(x)`.
+    own |= {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     return next((fault for node in ast.walk(tree) if (fault := _node_fault(node, material, own))), None)
 
 
@@ -269,7 +283,7 @@ def _node_fault(node: ast.AST, material: Material, own: Collection[str]) -> str 
         return _class_fault(node)
     if isinstance(node, ast.Attribute | ast.Name):
         name = node.attr if isinstance(node, ast.Attribute) else node.id
-        if (name.startswith("__") and name != "__version__") or name in _no_call() - {"eval"}:
+        if (name.startswith("__") and name not in _ABOUT) or name in _no_call() - {"eval"}:
             return "name"
         if name == "eval" and isinstance(node, ast.Name):
             return "name"

@@ -6,11 +6,13 @@ address in it occurs in what was shown, and it neither acts, promises, blames no
 
 from __future__ import annotations
 
+import ast
 import builtins
 import ipaddress
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import re2
 
@@ -29,6 +31,8 @@ LEAST_CONFIDENCE = 0.5
 _PART = 8
 """Letters from which on a name is known as a part of a longer word, such as a function in a mangled symbol."""
 _COPIED = 12
+_SHORT = 20
+"""Characters of a string in quoted code; more could be a sentence."""
 """Words in a row that a sentence may have in common with one line of the report."""
 
 _PUNCTUATION = frozenset("–—‘’“”…→×≥≤µ≈−•\u00a0")
@@ -83,6 +87,7 @@ _ERROR = re2.compile(r"\b[A-Za-z_][A-Za-z0-9_.]*(?:Error|Exception|Warning|Inter
 _BUILT_IN = frozenset(
     name for name, one in vars(builtins).items() if isinstance(one, type) and issubclass(one, BaseException)
 )
+_INTRINSIC = re2.compile(r"_mm(?:256|512)?_[a-z0-9_]{2,30}")
 _PATH = re2.compile(
     r"(?:^|[\s`('\"=])((?:\.{0,2}|~)/[A-Za-z0-9_.+-][^\s`)'\",;]*|[A-Za-z0-9_.+-]+(?:/[A-Za-z0-9_.+-]+)+/?)"
 )
@@ -287,7 +292,10 @@ def _actions(text: str, known: Known, *, acts: bool) -> str | None:
         name = match.group(1).strip(".-_")
         if text[match.end() : match.end() + 1] == "(":
             continue  # a call, which has its own rule
-        if not _may_be_taken(name, known, strict=bool(_STRICT_TAKES.match(match.group(0)))):
+        strict = bool(_STRICT_TAKES.match(match.group(0)))
+        if not strict and re2.match(r"=[^=]", text[match.end() :]):
+            continue  # an argument: "replace `precision=16` with `use_amp=True`"
+        if not _may_be_taken(name, known, strict=strict):
             return f"package: {name}"
     return next(
         (f"package: {name}" for name in _compounds(text) if not _may_be_taken(name, known, strict=False)),
@@ -360,7 +368,7 @@ def _addresses(text: str, known: Known) -> str | None:
 
 def _copied(text: str, known: Known) -> str | None:
     """Whether the sentence is a line of the report said again: the model was told what to say."""
-    said = _WORD.findall(text.lower())
+    said = _WORD.findall(_QUOTE.sub(_without_code, text).lower())
     if len(said) < 6:
         return None
     run = min(_COPIED, max(6, len(said) // 2 + 1))
@@ -369,6 +377,20 @@ def _copied(text: str, known: Known) -> str | None:
         if any(piece in line for line in known.lines):
             return "copied"
     return None
+
+
+def _without_code(quote: Any) -> str:
+    """Nothing for a quote that is a Python call or assignment, such as a changed line; else the quote."""
+    try:
+        tree = ast.parse(quote.group(1))
+    except (SyntaxError, ValueError):
+        return str(quote.group(0))
+    long = any(
+        isinstance(n, ast.Constant) and isinstance(n.value, str) and len(n.value) > _SHORT
+        for n in ast.walk(tree)
+    )
+    code = any(isinstance(n, ast.Call | ast.Assign) for n in ast.walk(tree))
+    return "" if code and not long else str(quote.group(0))
 
 
 def _facts(text: str, known: Known) -> str | None:
@@ -432,6 +454,8 @@ def _names(text: str, known: Known) -> str | None:
         last = name.replace("::", ".").rpartition(".")[2]
         if known.has(name) or documented(name) or name in words("code", "calls") or known_package(name):
             continue
+        if last in _BUILT_IN or _INTRINSIC.fullmatch(name):
+            continue
         # An attribute that was shown, of an object that was shown.
         if "." in name and all(known.has(part) for part in name.split(".")):
             continue
@@ -463,13 +487,19 @@ def _numbers(text: str, known: Known) -> str | None:
         number = str(match.group(0)).strip(".,")
         plain = number.replace(",", "")
         before = text[match.start() - 1 : match.start()]
-        if plain in known.numbers or number in known.numbers or (plain.isdigit() and int(plain) <= 4):
+        whole = plain.removesuffix(".0")
+        if {plain, number, whole} & known.numbers or (whole.isdigit() and int(whole) <= 4):
             continue
         if number.count(".") and version_in(number, known.all):
             continue
         # "H100", "fp16", "int8", "Conv2d": part of a word, which has its own rule or is a word of the field.
         word = _word_at(text, match.start())
-        if before.isalpha() and (known.has(word) or word in words("names", "products") or documented(word)):
+        if before.isalpha() and (
+            known.has(word)
+            or word in words("names", "products")
+            or documented(word)
+            or _INTRINSIC.fullmatch(word)
+        ):
             continue
         if plain.isdigit() and int(plain) in known.material.lines and "line" in text[: match.start()].lower():
             continue

@@ -29,6 +29,7 @@ from bot.render.wording import (
     TRIED,
     by_support,
     percent,
+    supported,
     telling,
     with_cases,
 )
@@ -152,8 +153,12 @@ def _headline(view: View) -> list[str]:
     causes = view.told("cause")
     if causes and not view.triage.cause.by_people:
         sentences.append(f"The most likely cause is {view.claim('cause', *causes[0])}.")
-    if not sentences and not view.corrected and view.level == "always" and not view.findings:
-        return ["There isn't enough information here to identify the problem."]
+    if not view.corrected and view.level == "always" and not view.findings:
+        unknown = "No known failure matches this report."
+        sentences = [
+            unknown,
+            *(sentences or ["There isn't enough information in it to say what went wrong."]),
+        ]
     return [" ".join(sentences)] if sentences else []
 
 
@@ -171,10 +176,7 @@ def _fixes(view: View) -> list[str]:
         return []
     if any(f.sure for f in view.findings) and not view.corrected:
         return []  # the known failure says what to do
-    lines = [
-        f"{n}. {prose(f.text)} (resolved {f.support.count} of {f.support.of} {prose(f.support.scope)})"
-        for n, f in enumerate(fixes, 1)
-    ]
+    lines = [f"{n}. {prose(f.text)} ({prose(supported(f.support))})" for n, f in enumerate(fixes, 1)]
     return [f"{TRIED}:", "\n".join(lines)]
 
 
@@ -306,6 +308,8 @@ def _asks(view: View) -> list[str]:
     wanted = asked(view)
     if not wanted:
         return []
+    if len(wanted) == 1:
+        return [prose(wanted[0].ask, 240)]
     return [f"{NARROW_DOWN}:", "\n".join(f"- {prose(item.ask, 240)}" for item in wanted)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Sequence
 
@@ -72,15 +73,17 @@ def without_bold(text: str) -> str:
 _OF_IT = re.compile(
     r"(?:shows|prints|lists|names|gives|fails|must|should|has|is|reports|returns|says|works|raises|ends|hangs|equals)\b"
 )
-_BEGINS = re.compile(
-    r"[A-Z]|(?:it|if|run|the|an?|compare|more|less|fewer|every|print|both|different|no|put|below|above|one|two|any|with"
-    r"|anything|look|count|its|all|only|empty|each|too|numbers|from|they|start|then|when|there|this|that|set|use|repeat"
-    r"|on|in)\b"
-)
+_NAME = re.compile(r"\S*[^\sa-z,]|(?:cicc|conda|cpu|cuda|gloo|pip|python|torch)\b")
+
+# A command and what it shows; where to run it, if told, goes into the sentence:
+# "Put this at the end of `setup`." is "Run `x` at the end of `setup`."
+_COMMAND = re.compile(r"`([^`]+)`( [^:`]{1,80})?: (.+)", re.DOTALL)
+_PLACED = re.compile(r"(?i:put|print|run|do|call) (?:this|it) ")
 
 _ASKS = re.compile(
-    r"(?:After|Add|At|Before|Check|Compare|Compile|Compute|Count|Create|Delete|During|Find|Halve|In|Inside|Just|List|Log|Look|Move"
-    r"|On|Open|Pass|Print|Profile|Put|Read|Right|Run|Search|Set|Sort|Time|Try|Turn|Watch|With|Wrap) "
+    r"(?:After|Add|At|Batch|Before|Call|Change|Check|Collect|Compare|Compile|Compute|Copy|Count|Create|Delete|Disable|During|Evaluate|Find|For|Halve|In|Inside"
+    r"|Just|List|Load|Log|Look|Measure|Move|Note|On|Open|Pass|Print|Profile|Put|Read|Remove|Repeat|Replace|Replay|Rerun|Restart|Resume|Right|Run|Save"
+    r"|Search|Set|Sort|Start|Switch|Test|Time|Train|Try|Turn|Use|Watch|While|With|Wrap) "
 )
 
 
@@ -123,14 +126,30 @@ def _instruction(check: str) -> str | None:
     """What to do and what it shows, in sentences; None = it begins with something else than a command or a verb."""
     if _ASKS.match(check):
         return check
-    code, found, reading = check.removeprefix("`").partition("`: ")
-    if not check.startswith("`") or not found or "`" in code or not reading[:1].isalpha():
+    found = _COMMAND.fullmatch(check)
+    if not found:
         return None
+    code, where, reading = found[1], found[2] or "", found[3]
+    if not where and (placed := _PLACED.match(reading)):
+        return f"Run `{code}` {reading[placed.end() :]}"
+    if not where and _is_python(code):
+        where = " in your script"
+        reading = reading.removeprefix("In the script, ").removeprefix("in the script, ")
     if _OF_IT.match(reading):
         reading = f"it {reading}"
-    elif not _BEGINS.match(reading):
-        return None
-    return f"Run `{code}`. {reading[0].upper()}{reading[1:]}"
+    return f"Run `{code}`{where}. {reading if _NAME.match(reading) else reading[0].upper() + reading[1:]}"
+
+
+def _is_python(code: str) -> bool:
+    """Whether a check is Python for the script rather than a command: `print(x)`, not `nvidia-smi`."""
+    if "(" not in code and "[" not in code:
+        return False
+    try:
+        statements = ast.parse(code).body
+    except SyntaxError:
+        return False
+    last = statements[-1]
+    return not (isinstance(last, ast.Expr) and isinstance(last.value, ast.BinOp | ast.Compare))
 
 
 def with_cases(advice: Advice) -> list[FixAdvice]:
@@ -150,8 +169,8 @@ def telling(lines: Sequence[QuotedLine], most: int) -> list[QuotedLine]:
 
 
 def supported(support: Support) -> str:
-    """How many labelled cases stand behind a fix: "resolved 12 of 31 studied failures"."""
-    return f"resolved {support.count} of {support.of} {support.scope}"
+    """How many labelled cases stand behind a fix: "fixed 12 of 31 studied failures"."""
+    return f"fixed {support.count} of {support.of} {support.scope}"
 
 
 def named(taxonomy: Taxonomy, axis: str, id: str) -> str:

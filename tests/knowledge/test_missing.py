@@ -49,7 +49,7 @@ def test_of_a_build_that_fails_the_output_and_the_versions_are_asked_for() -> No
     items = ask_for(read_report(Report("horovod/horovod#1", "It does not build", body), TABLE), axes, told)
     assert [item.ask for item in items] == [
         "Please post the full output of the build.",
-        "Please post your Horovod, Python and CUDA versions.",
+        "Which Horovod, Python and CUDA versions are you using?",
     ]
 
 
@@ -115,7 +115,7 @@ def test_an_unlikely_symptom_is_not_asked_after() -> None:
     assert ask_for(reading, axes, Distributed(p=0.5, answer=None)) == []
     short = read_report(Report("a/b#1", "Help", "See ![picture](x.png)"), TABLE)
     assert [item.ask for item in ask_for(short, axes, Distributed(p=0.5, answer=None))] == [
-        "Please post the log, starting at the first error, as text rather than a picture."
+        "Please post the log from the first error onward, as text rather than a picture."
     ]
 
 

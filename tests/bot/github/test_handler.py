@@ -224,7 +224,7 @@ def test_another_bot_that_asks_is_not_repeated(posting: World) -> None:
     posting.fake.add_comment(issue, "helper[bot]", "Please provide the logs and your environment.")
     posting.opened(issue)
     [comment] = posting.ours(issue)
-    assert "To narrow this down" not in comment.body
+    assert "of all ranks." not in comment.body
 
 
 def test_a_claimed_stage_symptom_or_cause_alone_says_nothing(posting: World) -> None:

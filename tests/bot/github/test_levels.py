@@ -92,7 +92,9 @@ def test_claims_stand_in_the_comment_from_their_level_on_and_guesses_only_at_the
     opening = "This could be a known failure"
     assert [opening in body(guessed, level) for level in get_args(Level)] == [False, False, True]
     unknown = body(a_triage(findings=[], **OPEN), "always")
-    assert unknown.startswith("There isn't enough information here to identify the problem.")
+    assert unknown.startswith(
+        "No known failure matches this report. There isn't enough information in it to say what went wrong."
+    )
 
 
 def test_a_claim_below_the_repositorys_threshold_is_neither_said_nor_a_reason() -> None:

@@ -147,14 +147,14 @@ def commented(world: World) -> FakeIssue:
     world.core.answer = answer
     issue = world.issue()
     world.opened(issue)
-    assert "To narrow this down" in world.ours(issue)[0].body
+    assert "of all ranks." in world.ours(issue)[0].body
     return issue
 
 
 def test_what_the_author_adds_changes_the_one_comment(world: World, commented: FakeIssue) -> None:
     assert world.say(commented, "reporter", VERSIONS).reason == "edited"
     [ours] = world.ours(commented)
-    assert "To narrow this down" not in ours.body
+    assert "of all ranks." not in ours.body
     assert "torch 2.3.1" in ours.body
 
 

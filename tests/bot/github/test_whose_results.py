@@ -123,7 +123,7 @@ def test_a_result_on_a_comment_that_only_asked_is_answered(world: World, still_a
     world.core.answer = answer
     issue = world.issue()
     world.opened(issue)
-    assert "To narrow this down" in world.ours(issue)[0].body
+    assert "of all ranks." in world.ours(issue)[0].body
     if not still_asks:
         world.configure("mode: comment\nsections: [evidence]\n")
     world.say(issue, "reporter", f"/triage result\n{result_block()}")

@@ -40,7 +40,7 @@ def test_one_is_a_sentence_and_two_are_a_list() -> None:
         " (Training hangs): both raise `RuntimeError`, both on torch 2.4.0. It was closed by `#1301`, released in "
         "0.9.2; you are on 0.9.1."
     )
-    assert "To narrow this down" not in alone and "Similar issues" not in alone
+    assert "of all ranks." not in alone and "Similar issues" not in alone
     two = comment(a_triage(findings=[], same_failure=[ONE, OTHER]))
     assert "\n- `HADOOP-7` (It hangs): " in two and "It is still open." in two
 

@@ -24,8 +24,15 @@ def test_a_cause_comes_with_what_shows_it(cause: str, said: str) -> None:
     [
         ("`ulimit -n`: less than 4096 is too low.", "To check, run `ulimit -n`. Less than 4096 is too low."),
         ("`ompi_info`: lists no CUDA.", "To check, run `ompi_info`. It lists no CUDA."),
-        ("`nvidia-smi`: `ERR!` means a fault.", "To check: `nvidia-smi`: `ERR!` means a fault."),
-        ("`pip list`: torch is 2.4.", "To check: `pip list`: torch is 2.4."),
+        ("`nvidia-smi`: `ERR!` means a fault.", "To check, run `nvidia-smi`. `ERR!` means a fault."),
+        ("`pip list`: torch is 2.4.", "To check, run `pip list`. torch is 2.4."),
+        ("`nc -z H 1` on a node: It fails.", "To check, run `nc -z H 1` on a node. It fails."),
+        ("`print(n)`: 0 means none.", "To check, run `print(n)` in your script. 0 means none."),
+        (
+            "`print(n)`: Put this at the end of `setup`. 0?",
+            "To check, run `print(n)` at the end of `setup`. 0?",
+        ),
+        ("`x = f(); print(x)`: In the script, 0?", "To check, run `x = f(); print(x)` in your script. 0?"),
         ("Compare `a` with `b`.", "To check, compare `a` with `b`."),
         ("NCCL names the peer.", "To check: NCCL names the peer."),
     ],
@@ -37,7 +44,7 @@ def test_a_command_to_run_is_a_sentence(check: str, said: str) -> None:
 def test_a_further_check_is_sentences_of_its_own() -> None:
     assert one_more("`ompi_info`: lists no CUDA.") == "Run `ompi_info`. It lists no CUDA."
     assert one_more("Compare `a` with `b`.") == "Compare `a` with `b`."
-    assert one_more("`nvidia-smi`: `ERR!` means a fault.") == "`nvidia-smi`: `ERR!` means a fault."
+    assert one_more("`nvidia-smi`: `ERR!` means a fault.") == "Run `nvidia-smi`. `ERR!` means a fault."
 
 
 def test_a_sentence_after_if_keeps_the_capital_of_a_name_alone() -> None:

@@ -18,12 +18,12 @@ FILE = Path(__file__).with_name("conversations.yaml")
 CONFIG = {"mode": "both", "sections": ["evidence", "fixes", "cases", "missing"]}
 """Without the script, whose address holds the issue's number."""
 ASKS = {
-    "log": r"Please post the (?:log, starting at the first|full output of the build|full traceback of the import)",
-    "stacks": r"Please post a stack trace from every rank",
-    "versions": r"Please post your [^.]+ versions?\.",
-    "command": r"Please post the exact launch command",
-    "nccl_debug": r"`NCCL_DEBUG=INFO` set",
-    "throughput": r"Please post the throughput",
+    "log": r"Please post the (?:log from the first error|full output of the build|full traceback of the import)",
+    "stacks": r"While it hangs, please run `py-spy dump",
+    "versions": r"Which [^.?]+ versions? are you using\?",
+    "command": r"What's the exact command that starts the job\?",
+    "nccl_debug": r"run it again with `NCCL_DEBUG=INFO`",
+    "throughput": r"What throughput do you get",
 }
 PEOPLE = ("reporter", "maria", "eve", "bob")
 Tell = Callable[[str, dict[str, Any]], None]
