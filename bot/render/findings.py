@@ -118,7 +118,7 @@ def _quoted(line: QuotedLine) -> str:
 
 
 def _whole(finding: Finding) -> list[str]:
-    parts = [f"Possible causes, most frequent first:\n\n{_numbered(map(with_sign, finding.why))}"]
+    parts = [f"Possible causes, most frequent first, and how to recognize each:\n\n{_causes(finding.why)}"]
     if finding.check[1:]:
         parts.append(f"More checks:\n\n{_bullets(map(one_more, finding.check[1:]))}")
     parts.append(f"Fixes:\n\n{_bullets(finding.remedy)}")
@@ -142,8 +142,12 @@ def _plain(title: str) -> str:
     return "".join(c for c in title if c.isalnum() or c in " .,:;'()/%-")
 
 
-def _numbered(items: Iterable[str]) -> str:
-    return "\n".join(f"{n}. {prose(without_bold(item), 400)}" for n, item in enumerate(items, 1))
+def _causes(causes: Iterable[str]) -> str:
+    told = ((prose(cause, 400), sign) for cause, sign in map(with_sign, causes))
+    return "\n".join(
+        f"{n}. **{cause}** {prose(sign, 400)}" if sign else f"{n}. {cause}"
+        for n, (cause, sign) in enumerate(told, 1)
+    )
 
 
 def _bullets(items: Iterable[str]) -> str:

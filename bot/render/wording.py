@@ -35,10 +35,10 @@ OUT_OF_SCOPE: dict[Scope, str] = {
 OWN_DEFECT = "framework_defect"
 """The cause that a maintainer assumes anyway; no comment names it."""
 ANSWER = "Verified answer, drafted by"
-NARROW_DOWN = "To narrow this down"
+NARROW_DOWN = "More details would help"
 SIMILAR = "Similar issues"
 DIAGNOSTICS = "What the diagnostics script found"
-TRIED = "Fixes that worked for similar reports"
+TRIED = "Fixes that worked for similar reports, and how often"
 NO_FINDING = "No known failure matches."
 UNCLEAR = "It isn't clear whether this is a failure."
 
@@ -101,14 +101,10 @@ def as_clause(text: str) -> str:
     return f"{text[0].lower()}{text[1:]}" if _COMMON.match(text) else text
 
 
-def with_sign(cause: str) -> str:
-    """A cause of the catalogue with what shows that it is this one: "**Cause.** Sign." of its page."""
+def with_sign(cause: str) -> tuple[str, str]:
+    """A cause of the catalogue and what shows that it is this one: "**Cause.** Sign." of its page; "" = no sign."""
     head, found, sign = cause.removeprefix("**").partition("**")
-    return (
-        f"{head} How to tell: {sign.strip()}"
-        if cause.startswith("**") and found and sign.strip()
-        else without_bold(cause)
-    )
+    return (head, sign.strip()) if cause.startswith("**") and found else (without_bold(cause), "")
 
 
 def to_run(check: str) -> str:
@@ -169,8 +165,8 @@ def telling(lines: Sequence[QuotedLine], most: int) -> list[QuotedLine]:
 
 
 def supported(support: Support) -> str:
-    """How many labelled cases stand behind a fix: "fixed 12 of 31 studied failures"."""
-    return f"fixed {support.count} of {support.of} {support.scope}"
+    """How many labelled cases stand behind a fix: "12 of 31 studied failures"."""
+    return f"{support.count} of {support.of} {support.scope}"
 
 
 def named(taxonomy: Taxonomy, axis: str, id: str) -> str:

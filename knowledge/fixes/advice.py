@@ -33,7 +33,7 @@ def _named(scope: str) -> str:
         return "of any kind"
     if scope in load_taxonomy().ids("symptom"):
         return "with this symptom"
-    return f"in stage {scope}"
+    return "at this stage"
 
 
 TEXTS = Path(__file__).parent / "texts"

@@ -150,7 +150,7 @@ def test_unknown_ids_are_told() -> None:
     ("fix", "symptom", "count", "of", "scope"),
     [
         ("save_single_device", "D.1.6", 17, 21, "studied failures with this symptom"),
-        ("network", "B", 26, 133, "studied failures in stage B"),
+        ("network", "B", 26, 133, "studied failures at this stage"),
         ("hardware", "C.7", 0, 2, "studied failures with this symptom"),
         ("distributed_api", "D.other", 3, 9, "studied failures with this symptom"),
         ("other", None, 53, 569, "studied failures of any kind"),

@@ -10,12 +10,12 @@ from bot.render.wording import as_clause, one_more, to_run, with_sign
 @pytest.mark.parametrize(
     ("cause", "said"),
     [
-        ("**A firewall.** The call times out.", "A firewall. How to tell: The call times out."),
-        ("**A firewall.**", "A firewall."),
-        ("A firewall drops the packets.", "A firewall drops the packets."),
+        ("**A firewall.** The call times out.", ("A firewall.", "The call times out.")),
+        ("**A firewall.**", ("A firewall.", "")),
+        ("A firewall drops the packets.", ("A firewall drops the packets.", "")),
     ],
 )
-def test_a_cause_comes_with_what_shows_it(cause: str, said: str) -> None:
+def test_a_cause_comes_with_what_shows_it(cause: str, said: tuple[str, str]) -> None:
     assert with_sign(cause) == said
 
 
