@@ -100,8 +100,11 @@ def load_knowledge(
     judge_file: Path = SHIPPED,
     encoder: Encoder | None = None,
     rebuild: bool = False,
+    matching: bool = True,
 ) -> Knowledge:
     """Load model, judge and corpus; the first time converts the model and indexes the corpus into `cache_dir`.
+
+    Without `matching` it has no matcher of known failures: that is how one is trained for a new encoder.
 
     Raises ModelError when the model or the judge's weights are missing or damaged, or the judge was
     trained with another model.
@@ -116,7 +119,7 @@ def load_knowledge(
         encoder = opening.result()
     check_encoder(about, encoder)
     store = open_store(load_cases(), cache_dir / "index", lambda: table, encoder, rebuild=rebuild)
-    matcher = load_matcher(load_catalogue(), encoder.model_hash)
+    matcher = load_matcher(load_catalogue(), encoder.model_hash) if matching else None
     knowledge = Knowledge(encoder, judge, store, table, load_scope(), matcher)
     gc.freeze()  # all of it lives as long as the process: no need to look through it for garbage
     return knowledge

@@ -172,7 +172,7 @@ def main() -> None:
     args = parser.parse_args()
     if args.keep_weights and args.dry_run:
         parser.error("--keep-weights only writes; there is nothing to print without writing")
-    knowledge = load_knowledge(None, args.cache)
+    knowledge = load_knowledge(None, args.cache, matching=args.keep_weights)
     entries, examples = read_catalogue()
     if args.keep_weights:
         index(entries, examples, knowledge)
