@@ -28,8 +28,8 @@ _ASSIGNMENT = re2.compile(
 )
 _GREP = re2.compile(
     r"""grep -[rniEFcwlH]{1,6} (?:"[A-Za-z0-9_ .|:=-]{2,80}"|'[A-Za-z0-9_ .|:=-]{2,80}'|[A-Za-z0-9_.=-]{2,60})"""
-    r"(?: --include=\*?[A-Za-z.]{1,20})*(?: (?:\.|(?:/tmp/|/usr/include/|/var/log/)?[A-Za-z0-9_][A-Za-z0-9_+-]*"
-    r"(?:[./][A-Za-z0-9_+-]+)*/?)){1,4}"
+    r"(?: --include=\*?[A-Za-z.]{1,20}| \.| (?:/tmp/|/usr/include/|/var/log/)?[A-Za-z0-9_][A-Za-z0-9_+-]*"
+    r"(?:[./][A-Za-z0-9_+-]+)*/?){1,6}"
 )
 """A search of files of the job, the log folders or the system's headers."""
 _ABOUT = frozenset(["__version__", "__file__", "__path__", "__name__"])

@@ -44,7 +44,9 @@ _INCLUDE = re2.compile(r"`#include <[a-z_]{2,30}(?:\.h)?>`|`<(?:std|c)[a-z_]{2,2
 """A header of C or C++ is no tag."""
 _SOURCE_FILE = re2.compile(r"(?i)^[\w-]+\.cc$")
 _LEANS = re2.compile(
-    r"(?:Both|Also|Then|This|That|These|Those|They|It|So|Otherwise|Instead|Either|Hence|Therefore)\b"
+    r"(?:Both|Also|Then|This|That|These|Those|They|Their|It|Its|So|Otherwise|Instead|Either|Neither|Hence|Therefore)\b"
+    r"|If (?:it|its|they|that|this|so|not|none|one|neither|both|only|there(?:'s| is| are) (?:none|one|only)"
+    r"|the (?:first|second|third|last|former|latter|two|results?|output|answer|list|box|command|check|run|test))\b"
 )
 """How a sentence begins that says nothing without the one before it."""
 _POINTS = re2.compile(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -191,15 +192,72 @@ def test_without_a_core_nothing_is_said() -> None:
     assert without(Draft((WHAT, CHECK)), {2}) is None
 
 
-def test_a_sentence_that_leans_on_one_that_went_goes_too() -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Also look at the other ranks.",
+        "If it does, raise the timeout.",
+        "If the list is empty, the ranks agree.",
+    ],
+)
+def test_a_sentence_that_leans_on_one_that_went_goes_too(text: str) -> None:
     void = Sentence("Set `NO_SUCH_SETTING_ANYWHERE` on each rank.", "fix", reasoning=True)
-    leaning = Sentence("Also look at the other ranks.", "fix", reasoning=True)
+    leaning = Sentence(text, "fix", reasoning=True)
     found = held(Draft((WHAT, CHECK, void, leaning)), MATERIAL)
     assert found.draft is not None and found.draft.sentences == (WHAT, CHECK)
     assert [one.rule for one in found.voided][-1] == "leans"
     refuted = Sentence("Raise the timeout of the group.", "fix", reasoning=True)
     kept = without(Draft((WHAT, CHECK, refuted, leaning)), {3})
     assert kept is not None and kept.sentences == (WHAT, CHECK)
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("The `KeyboardInterrupt` ends rank 3 while the others wait.", None),
+        ("Swap the operands of `_mm256_min_ps`, because both return the second one.", None),
+        ("Link it with `target_link_libraries` and build again.", None),
+        ("Look at what `MPI_Init_thread` waits for.", None),
+        ("Replace `precision` with `use_amp=True` on each rank.", None),
+        ("Install `use_ampx=True` on each rank.", "package: use_ampx"),
+        ("Look at what `MPI_Init_gadget` waits for.", "name: MPI_Init_gadget"),
+    ],
+)
+def test_names_documented_outside_of_the_frameworks_may_be_named(text: str, rule: str | None) -> None:
+    assert sentence_fault(Sentence(text, "fix", reasoning=True), Known(MATERIAL)) == rule
+
+
+def test_a_changed_line_of_code_is_no_copy_but_a_sentence_in_quotes_is() -> None:
+    line = (
+        "launcher: lib.declare_tensor(ctypes.c_char_p(scope + name), rank, size, device, dtype, shape, group)"
+    )
+    material = replace(MATERIAL, lines={**MATERIAL.lines, 90: line})
+    code = "`lib.declare_tensor(ctypes.c_char_p(scope + name), rank, size, device, dtype, shape, group)`"
+    assert sentence_fault(Sentence(f"Encode the name: {code}.", "fix", lines=(90,)), Known(material)) is None
+    said = f"Encode the name: {code.replace('`', '')}."
+    assert sentence_fault(Sentence(said, "fix", lines=(90,)), Known(material)) == "copied"
+
+
+@pytest.mark.parametrize(
+    ("command", "fault"),
+    [
+        ('grep -inE "heartbeat|marked dead" /tmp/ray/session_latest/logs/raylet.out', None),
+        ("grep -rn CMAKE_SYSTEM_PROCESSOR third_party/sleef build --include=*.cmake", None),
+        ("grep -rn token .", "secret"),
+        ("grep -rn rank /etc", "not on the list"),
+        ("grep -rn rank ../other", "not on the list"),
+        ("ldd /usr/lib/x86_64-linux-gnu/libopen-pal.so.20", None),
+        ("ldd /usr/../tmp/x.so", "not on the list"),
+        ("ps axww -o pid,command", None),
+        ("CC=/usr/bin/clang pip install psutil", None),
+        ("CC=/tmp/clang pip install psutil", "not on the list"),
+        ('python -c "import horovod; print(horovod.__file__)"', None),
+        ('python -c "import horovod; print(horovod.__loader__)"', "name"),
+        ('python -c "import torch; m = torch.nn.Linear(2, 2); print(m(torch.ones(2)).abs().tolist())"', None),
+    ],
+)
+def test_searches_and_checks_that_change_nothing(command: str, fault: str | None) -> None:
+    assert command_fault(Snippet("sh", command, ""), MATERIAL) == fault
 
 
 def test_a_long_draft_is_cut_and_has_two_questions_at_most() -> None:
