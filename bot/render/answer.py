@@ -28,25 +28,29 @@ def support(sentence: AnswerSentence) -> str:
     return ", ".join(told)
 
 
-def answer_parts(answer: WrittenAnswer, limit: int = 100_000, *, cited: bool = True) -> list[str]:
+def answer_parts(
+    answer: WrittenAnswer, limit: int = 100_000, *, cited: bool = True
+) -> tuple[list[str], list[str]]:
     """The answer in Markdown within about `limit` characters: what and why, what to check and do, questions.
 
+    With it the commands and code that don't fit: they belong in a fold, since sentences point at them.
     `cited`: each sentence says what it rests on, as `support_list` does apart from it.
     """
     sentences = list(answer.sentences)
-    snippets = [*answer.commands, *answer.code]
+    snippets = [*map(_snippet, answer.commands), *map(_snippet, answer.code)]
+    folded: list[str] = []
     while True:
-        parts = [*_paragraphs(sentences, cited), *map(_snippet, snippets)]
+        parts = [*_paragraphs(sentences, cited), *snippets]
         if sum(map(len, parts)) + 2 * len(parts) <= limit:
-            return parts
+            return parts, folded
         if snippets:
-            snippets.pop()
+            folded.insert(0, snippets.pop())
             continue
         spare = next(
             (s for role in _LEAST_NEEDED for s in reversed(sentences) if _spare(s, role, sentences)), None
         )
         if spare is None:
-            return parts
+            return parts, folded
         sentences.remove(spare)
 
 

@@ -212,9 +212,10 @@ def render_comment(view: View) -> Draft:
     if answer:
         cited = {id_ for sentence in answer.sentences for id_ in sentence.cases}
         cases = [case for case in cases if case.id in cited]
-    parts = [] if view.what == "ask" else _written(answer, view) if answer else _told(view)
+    parts, snippets = _written(answer, view) if answer else ([] if view.what == "ask" else _told(view), [])
     parts += _asks(view)
-    folds = [*finding_folds(view.findings), *_cases(cases)] if view.what == "finding" else []
+    folds = [fold("Commands and code", "\n\n".join(snippets))] if snippets else []
+    folds += [*finding_folds(view.findings), *_cases(cases)] if view.what == "finding" else []
     folds += [fold("Which lines this is based on", support_list(answer))] if answer else []
     script = source_link(view.script_link or "") if _has_script(view) else None
     folds += [script_fold(script)] if script else []
@@ -233,14 +234,17 @@ def _answer(view: View) -> WrittenAnswer | None:
     return written(view.triage) if view.written and view.what == "finding" else None
 
 
-def _written(answer: WrittenAnswer, view: View) -> list[str]:
-    """The verified answer, above it the root error where the answer says that this is what is wrong."""
+def _written(answer: WrittenAnswer, view: View) -> tuple[list[str], list[str]]:
+    """The verified answer, above it the root error where the answer says that this is what is wrong.
+
+    With it the commands and code that go into a fold.
+    """
     cited = {number for s in answer.sentences if s.role == "what" for number in s.lines}
     quotes = [*(q for f in view.findings for q in f.lines), *view.triage.evidence.lines]
     line = next((q for q in quotes if not q.in_title and q.line in cited and q.role == "root"), None)
     quote = [quoted([line])] if line else []
-    told = answer_parts(answer, VISIBLE_CHARS - sum(map(len, quote)) - 2, cited=False)
-    return [*quote, *told, *_measured(view), *earlier_parts(view.earlier)]
+    told, folded = answer_parts(answer, VISIBLE_CHARS - sum(map(len, quote)) - 2, cited=False)
+    return [*quote, *told, *_measured(view), *earlier_parts(view.earlier)], folded
 
 
 def _has_script(view: View) -> bool:

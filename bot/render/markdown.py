@@ -52,7 +52,7 @@ def _answer(triage: Triage) -> list[str]:
     answer = written(triage)
     if answer is None:
         return []
-    return [f"### {ANSWER} {code_span(answer.model, 60)}", *answer_parts(answer)]
+    return [f"### {ANSWER} {code_span(answer.model, 60)}", *answer_parts(answer)[0]]
 
 
 def _findings(triage: Triage) -> list[str]:

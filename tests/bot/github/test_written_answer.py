@@ -117,10 +117,11 @@ def test_the_comment_holds_the_answer_with_its_support_and_who_wrote_it() -> Non
 
 
 def test_the_visible_part_keeps_its_limit_and_the_core() -> None:
-    parts = answer_parts(answer(more=8), VISIBLE_CHARS)
+    parts, folded = answer_parts(answer(more=8), VISIBLE_CHARS)
     assert sum(map(len, parts)) <= VISIBLE_CHARS
     assert SAID in parts[0]
     assert any("Compare the stacks" in part for part in parts)
+    assert any("py-spy dump" in part for part in folded), "what a sentence points at is kept"
 
 
 class LateCore(WritingCore):
@@ -218,4 +219,4 @@ def test_a_reason_that_follows_a_fix_stays_behind_it() -> None:
 
     told = [said("A.", "what"), said("B.", "fix"), said("C.", "question"), said("D.", "why")]
     parts = answer_parts(WrittenAnswer(sentences=told, verified=True, model="m"))
-    assert parts == ["A.", "B. D.", "- C."]
+    assert parts == (["A.", "B. D.", "- C."], [])
