@@ -210,7 +210,7 @@ class FixAdvice(_Value):
     name: str
     p: float
     support: Support
-    text: str = Field(description="two sentences of concrete advice, ours")
+    text: str = Field(description="two or three sentences of concrete advice, ours")
 
 
 class Advice(_Value):

@@ -1,4 +1,4 @@
-"""Advice: the probable fix patterns, each with its support and two sentences of ours."""
+"""Advice: the probable fix patterns, each with its support and two or three sentences of ours."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class FixText:
-    """Two sentences of ours: what to do, and how to see that it worked.
+    """Two or three sentences of ours: what to do, and how to see that it worked.
 
     `symptom` is a leaf, an inner stage, a stage or "" (any); `framework` a framework's id or "" (any).
     """
@@ -120,7 +120,7 @@ def _check(text: FixText) -> None:
         )
 
 
-# Advice: the probable fix patterns, each with its support and two sentences of ours.
+# Advice: the probable fix patterns, each with its support and two or three sentences of ours.
 
 LEAST = 0.05
 """Below this probability a fix pattern is not worth a reader's time."""
