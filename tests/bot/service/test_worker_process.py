@@ -89,7 +89,7 @@ def test_at_the_end_the_running_job_is_finished_and_the_process_gone(opened: Ope
                     while not await running(service):
                         await asyncio.sleep(0.02)
                     pid = worker.pid
-                assert (await ended(service, "d3", seconds=0.1)).reason == f"by {pid}"
+                assert (await ended(service, "d3", seconds=5)).reason == f"by {pid}"
                 assert not psutil.pid_exists(pid)
                 assert await worker.ask() == NO_ANSWER
 
