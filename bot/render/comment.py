@@ -109,7 +109,7 @@ class View:
 
     def claim(self, axis: AxisName, id_: str, p: float) -> str:
         """An id's name in bold, with the id and how probable it is."""
-        return f"**{prose(self.name(axis, id_))}** ({code_span(id_)}, {percent(p)} sure)"
+        return f"**{prose(self.name(axis, id_))}** ({code_span(id_)}, {percent(p)} confidence)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ def _headline(view: View) -> list[str]:
     if found and not getattr(view.triage, found[0]).by_people:
         axis, id_, p = found
         sure = view.claimed("type") or view.triage.type.by_people
-        said = "I'd classify this as" if sure else "If this is a bug report, I'd classify it as"
+        said = "I'd file this under" if sure else "If this is a bug report, I'd file it under"
         sentences.append(f"{said} {view.claim(axis, id_, p)}.")
     causes = view.told("cause")
     if causes and not view.triage.cause.by_people:
@@ -165,7 +165,7 @@ def _headline(view: View) -> list[str]:
 def _evidence(view: View) -> list[str]:
     if "evidence" not in view.sections or not view.triage.evidence.lines:
         return []
-    return [quoted(telling(view.triage.evidence.lines, EVIDENCE_LINES))]
+    return ["Based on:", quoted(telling(view.triage.evidence.lines, EVIDENCE_LINES))]
 
 
 def _fixes(view: View) -> list[str]:

@@ -38,7 +38,7 @@ ANSWER = "Verified answer, drafted by"
 NARROW_DOWN = "More details would help"
 SIMILAR = "Similar issues"
 DIAGNOSTICS = "What the diagnostics script found"
-TRIED = "Fixes that worked for similar reports, and how often"
+TRIED = "Fixes that worked for similar reports"
 NO_FINDING = "No known failure matches."
 UNCLEAR = "It isn't clear whether this is a failure."
 
@@ -87,6 +87,9 @@ _ASKS = re.compile(
 )
 
 
+_WHERE_FIRST = re.compile(r"(?:After|At|Before|During|For|In|Inside|Just|On|Right|While|With) ")
+"""Openings that read worse after "To check," than by themselves."""
+
 # Words that keep no capital inside of a sentence; names, acronyms and code do.
 _COMMON = re.compile(
     r"(?:A|An|The|This|That|These|It|Its|It's|You|You're|Your|There|Only|No|None|Neither|Nothing|All|Both|Each|Every|Several"
@@ -110,6 +113,8 @@ def with_sign(cause: str) -> tuple[str, str]:
 def to_run(check: str) -> str:
     """A check in a sentence: "To check, run `x`. It prints ..."."""
     said = _instruction(check)
+    if said and _WHERE_FIRST.match(said):
+        return said
     return f"To check, {said[0].lower()}{said[1:]}" if said else f"To check: {check}"
 
 
@@ -165,8 +170,8 @@ def telling(lines: Sequence[QuotedLine], most: int) -> list[QuotedLine]:
 
 
 def supported(support: Support) -> str:
-    """How many labelled cases stand behind a fix: "12 of 31 studied failures"."""
-    return f"{support.count} of {support.of} {support.scope}"
+    """How many labelled cases stand behind a fix: "worked in 12 of 31 studied failures"."""
+    return f"worked in {support.count} of {support.of} {support.scope}"
 
 
 def named(taxonomy: Taxonomy, axis: str, id: str) -> str:

@@ -149,9 +149,10 @@ def test_an_out_that_cannot_be_written_ends_in_one_line(tmp_path: Path) -> None:
     assert "cannot be written" in done.stderr.decode()
 
 
-def test_fifty_megabytes_are_read_in_part_and_said(tmp_path: Path) -> None:
+@pytest.mark.parametrize("lines", [300_000, pytest.param(900_000, marks=pytest.mark.long)])
+def test_what_is_too_long_is_read_in_part_and_said(tmp_path: Path, lines: int) -> None:
     big = tmp_path / "big.log"
-    big.write_bytes(b"step 1 loss 0.1 some line of a long log that never ends\n" * 900_000)
+    big.write_bytes(b"step 1 loss 0.1 some line of a long log that never ends\n" * lines)
     done = bot("triage", "--format", "json", str(big))
     assert done.returncode == 0, done.stderr
     assert "were read" in json.loads(done.stdout)["evidence"]["notes"][0]

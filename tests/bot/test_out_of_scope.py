@@ -68,7 +68,7 @@ def test_terminal_and_markdown_say_so_and_claim_nothing() -> None:
 
 def test_no_surface_calls_a_failure_what_may_be_none() -> None:
     unsure = a_triage(type=axis(("fault", 0.6), ("howto", 0.4), claim=False), findings=[])
-    if_it_is = "If this is a bug report, I'd classify it as"
+    if_it_is = "If this is a bug report, I'd file it under"
     assert if_it_is in render_comment(View(unsure, NAME, level="always")).body
     first = render(SlackView("0a1b2c", unsure, NAME)).blocks[0]["text"]["text"]
     assert first.startswith(UNCLEAR)

@@ -86,7 +86,7 @@ def test_a_maintainer_who_asks_gets_the_best_answer_at_every_level(level: Level)
 
 
 def test_claims_stand_in_the_comment_from_their_level_on_and_guesses_only_at_the_last() -> None:
-    claim = "I'd classify this as **Hang** (`D.2.1`, 83% sure)."
+    claim = "I'd file this under **Hang** (`D.2.1`, 83% confidence)."
     assert [claim in body(a_triage(), level) for level in get_args(Level)] == [False, True, True]
     guessed = a_triage(findings=[GUESS])
     opening = "This could be a known failure"

@@ -38,8 +38,10 @@ def data_dir() -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def bot(data_dir: Path, *args: str) -> subprocess.CompletedProcess[str]:
+def bot(data_dir: Path, *args: str, database: str = "") -> subprocess.CompletedProcess[str]:
     env = {name: value for name, value in os.environ.items() if not name.startswith("DISTRIAGE_")}
+    if database:
+        env["DISTRIAGE_DATABASE_URL"] = database
     return subprocess.run(
         [sys.executable, "-m", "bot", *args],
         cwd=ROOT,
@@ -50,7 +52,7 @@ def bot(data_dir: Path, *args: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_from_an_export_to_what_a_triage_says(data_dir: Path, tmp_path: Path) -> None:
+def test_from_an_export_to_what_a_triage_says(data_dir: Path, tmp_path: Path, database: str) -> None:
     posts = [*(post for post in OTHERS if post.id != "2"), AGAIN]
     # Reports of other days, so that the failure's own words are as rare as they are in a tracker.
     filler = [
@@ -70,30 +72,32 @@ def test_from_an_export_to_what_a_triage_says(data_dir: Path, tmp_path: Path) ->
     records[-1] |= {"duplicates": ["3"], "closed_by": "#1301", "released": "v0.9.2"}
     export = tmp_path / "export.jsonl"
     export.write_text("".join(json.dumps(r) + "\n" for r in [*filler, *records]))
-    filled = bot(data_dir, "backfill", "--from", str(export), REPO)
+    filled = bot(data_dir, "backfill", "--from", str(export), REPO, database=database)
     assert filled.returncode == 0, filled.stderr
     assert filled.stdout == f"{REPO}: 65 issues in its history\n"
 
     report = tmp_path / "report.md"
     report.write_text(f"# {AGAIN.title}\n\n{AGAIN.body}")
-    triaged = bot(data_dir, "triage", "--format", "json", "--repository", REPO, str(report))
+    triaged = bot(
+        data_dir, "triage", "--format", "json", "--repository", REPO, str(report), database=database
+    )
     assert triaged.returncode == 0, triaged.stderr
     [earlier] = json.loads(triaged.stdout)["same_failure"]
     assert earlier["id"] == f"{REPO}#6"
     assert earlier["ended"] == "closed by `#1301`, released in 0.9.2"
     assert "both raise `RuntimeError`" in earlier["why"]
-    shown = bot(data_dir, "triage", "--repository", REPO, str(report)).stdout
+    shown = bot(data_dir, "triage", "--repository", REPO, str(report), database=database).stdout
     assert "This looks like the same failure as" in shown and f"{REPO}#6" in shown
-    assert "same failure" not in bot(data_dir, "triage", str(report)).stdout
+    assert "same failure" not in bot(data_dir, "triage", str(report), database=database).stdout
 
-    unknown = bot(data_dir, "triage", "--repository", "acme/none", str(report))
+    unknown = bot(data_dir, "triage", "--repository", "acme/none", str(report), database=database)
     assert unknown.returncode == 2 and "bot backfill acme/none" in unknown.stderr
 
-    replayed = bot(data_dir, "replay", REPO)
+    replayed = bot(data_dir, "replay", REPO, database=database)
     assert "65 reports; 1 have an earlier one that people marked" in replayed.stdout
 
     for args in (["train"], [REPO, "--from", str(export), "--since", "2024-01-01"], [REPO]):
-        refused = bot(data_dir, "backfill", *args)
+        refused = bot(data_dir, "backfill", *args, database=database)
         assert refused.returncode == 2, args
     assert "DISTRIAGE_GITHUB_APP_ID" in refused.stderr
 

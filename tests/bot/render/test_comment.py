@@ -98,9 +98,10 @@ def test_a_guess_alone_is_shown_only_where_a_best_guess_is_wanted(level: Level) 
     assert "This could be a known failure: " in shown(triage, level="always")
 
 
-def test_every_entry_of_the_catalogue_fits_and_passes_the_gate() -> None:
+@pytest.mark.parametrize("step", [9, pytest.param(1, marks=pytest.mark.long)])
+def test_every_entry_of_the_catalogue_fits_and_passes_the_gate(step: int) -> None:
     fields = ("id", "area", "title", "answer", "why", "check", "remedy", "not_this_when", "fixed_in")
-    for entry in load_catalogue().values():
+    for entry in list(load_catalogue().values())[::step]:
         texts_ = {name: getattr(entry, name) for name in fields}
         finding = a_finding(sources=[s for s in entry.sources if s.startswith("https")]).model_copy(
             update={k: list(v) if isinstance(v, tuple) else v for k, v in texts_.items()}
@@ -114,11 +115,11 @@ def test_without_a_known_failure_claims_come_with_their_lines_fixes_and_short_co
     checks = [QuickCheck(run="py-spy dump --pid PID", reading="The odd one out.")]
     body = shown(a_triage(findings=[], checks=checks), level="claims")
     words = (
-        "I'd classify this as **Hang** (`D.2.1`, 83% sure).",
+        "I'd file this under **Hang** (`D.2.1`, 83% confidence).",
         "The most likely cause is **Network environment**",
         "line 1: It hangs.",
         "Fixes that worked for similar reports",
-        "(12 of 31",
+        "(worked in 12 of 31",
         "py-spy dump --pid PID",
         "- The odd one out.",
         "of all ranks.",

@@ -33,6 +33,7 @@ def test_a_cause_comes_with_what_shows_it(cause: str, said: tuple[str, str]) -> 
             "To check, run `print(n)` at the end of `setup`. 0?",
         ),
         ("`x = f(); print(x)`: In the script, 0?", "To check, run `x = f(); print(x)` in your script. 0?"),
+        ("In `a`, look at `b`.", "In `a`, look at `b`."),
         ("Compare `a` with `b`.", "To check, compare `a` with `b`."),
         ("NCCL names the peer.", "To check: NCCL names the peer."),
     ],

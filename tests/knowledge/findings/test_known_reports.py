@@ -16,9 +16,10 @@ GENERIC = (
 )
 
 
-@pytest.fixture(scope="module")
-def reports() -> list[Known]:
-    return read_known()
+@pytest.fixture(scope="module", params=[3, pytest.param(1, marks=pytest.mark.long)])
+def reports(request: pytest.FixtureRequest) -> list[Known]:
+    """Every third of them; all in `make test-long`."""
+    return read_known()[:: request.param]
 
 
 @pytest.fixture(scope="module")
