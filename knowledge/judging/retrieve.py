@@ -114,7 +114,7 @@ def open_store(
 def shipped_vectors(encoder: Encoder, file: Path = VECTORS) -> dict[str, Floats]:
     """The shipped cases' vectors by the hash of their text; empty where another model made them."""
     with np.load(file, allow_pickle=False) as arrays:
-        if str(arrays["model"]) != encoder.model_hash or encoder.backend != "onnx":
+        if str(arrays["model"].item()) != encoder.model_hash or encoder.backend != "onnx":
             return {}
         return dict(
             zip(arrays["hashes"].astype(str).tolist(), arrays["vectors"].astype(np.float32), strict=True)
