@@ -217,6 +217,7 @@ def test_a_command_does_not_wait_behind_a_delivery_that_waits_to_run_again(
     asyncio.run(go())
 
 
+@pytest.mark.long
 def test_a_job_that_was_put_back_and_a_new_one_of_its_issue_do_not_run_side_by_side(
     opened: OpenService,
 ) -> None:

@@ -87,7 +87,7 @@ def test_an_error_of_the_core_says_where_without_text_of_the_report(pool: Triage
     assert pool.triage(Report("x", "fine", "")).id == "x"
 
 
-@pytest.mark.parametrize("title", ["crash", "hang"])
+@pytest.mark.parametrize("title", ["crash", pytest.param("hang", marks=pytest.mark.long)])
 def test_a_report_that_kills_the_core_costs_one_process(pool: TriagePool, title: str) -> None:
     with pytest.raises(CoreFailed, match="died or hung"):
         pool.triage(Report("x", title, ""))

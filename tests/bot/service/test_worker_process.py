@@ -62,6 +62,7 @@ def test_the_worker_works_and_the_web_process_tells_of_it(opened: OpenService) -
     asyncio.run(go())
 
 
+@pytest.mark.long
 def test_a_worker_that_dies_is_started_again_and_its_delivery_is_done(opened: OpenService) -> None:
     async def go() -> None:
         async with opened() as service:
