@@ -25,11 +25,14 @@ _SLOW = "D.2.3"
 _RESULTS = ("D.2.2", "D.2.4", "D.2.5", "D.2.other", "B.3")
 _GROUP = ("B.1", "B.2", "C.3", "D.1.1")
 _SAID = {
-    "python": re2.compile(r"(?i)\bpy(?:thon)?[ :=]{0,3}v?\d|\bcp\d{2,3}\b|\bpy3\d"),
-    "cuda": re2.compile(r"(?i)\bcuda[-_ :=]{0,3}v?\d|\bcu\d{2,3}\b"),
+    "python": re2.compile(
+        r"(?i)\bpy(?:thon)?[ :=]{0,3}v?\d|\bcp\d{2,3}\b|\bpy3\d|\bpython version\W{1,4}(?:n/?a|none)\b"
+    ),
+    "cuda": re2.compile(r"(?i)\bcuda[-_ :=]{0,3}v?\d|\bcu\d{2,3}\b|\bcuda version\W{1,4}(?:n/?a|none)\b"),
     "gcc": re2.compile(r"(?i)\b(?:gcc|g\+\+|clang|msvc|visual studio|gnu)[-_ (:=\w]{0,20}\d|\bcl\.exe\b"),
     "": re2.compile(
-        r"(?i)\b(?:nightly|latest|master|main branch|from source|git clone|trunk)\b|\bcommit\b|\b[0-9a-f]{10,40}\b"
+        r"(?i)\b(?:nightly|latest|master|main branch|from source|git clone|trunk)\b|\bcommit\b|\b[0-9a-f]{7,40}\b"
+        r"|[-_](?:master|main|nightly)\b"
     ),
 }
 _STACKS = re2.compile(
@@ -37,10 +40,10 @@ _STACKS = re2.compile(
 )
 _SPEED = re2.compile(
     r"(?i)\d\s?(?:s|sec|secs|seconds?|ms|minutes?|min|hours?|h)\b|\d\s?(?:it|samples?|img|images?|examples?|tokens?|steps?|fps|gb|mb)\s?/\s?s"
-    r"|(?:per|a) (?:second|step|epoch|iteration)|\d%|\d ?x (?:slower|faster)|\d times"
+    r"|(?:sent(?:ence)?s?|words?|tokens?|samples?|images?|steps?)\s?/\s?s(?:ec)?\b|(?:per|a) (?:second|step|epoch|iteration)|\d%|\d ?x (?:slower|faster)|\d times"
 )
 _ERROR = re2.compile(
-    r"(?i)traceback \(most recent|(?:^|[\s.:`'(])[a-z_]\w*(?:error|exception)\b|\berror:|\[error\]|\bline \d+|\.py:\d+|terminate called|core dumped"
+    r"(?i)traceback \(most recent|(?:^|[\s.:`'(])[a-z_]\w*(?:error|exception)\b|\berror ?:|\[error\]|\bline \d+|\.py:\d+|terminate called|core dumped"
     r"|segmentation fault|\bsig(?:segv|abrt|kill|bus|term)\b|check failed|undefined symbol|exit code|errno|out of memory|\bpanic\b"
 )
 _PICTURE = re2.compile(r"!\[[^\]]*\]\(|<img |(?i:user-images\.githubusercontent|screenshot)")
@@ -166,7 +169,9 @@ def _compiler(reading: Reading, text: str, symptom: str) -> list[MissingItem]:
 def _versions(reading: Reading, text: str, symptom: str) -> list[MissingItem]:
     about = next((one for one in frameworks() if one.id == reading.framework), None)
     wanted = []
-    if about and _is_about(about, reading):
+    # What pip says: "Successfully installed pytorch-ignite-0.4.0.dev20200129".
+    said = about and re2.search(rf"(?i)\b{re2.escape(about.packages[0])}-v?\d", text)
+    if about and _is_about(about, reading) and not said:
         wanted.append((component_of(about.packages[0]) or about.id, about.name))
     own_side = _OWN_SIDE.search(text)
     if symptom == "A.2" or _PACKAGED.search(text):

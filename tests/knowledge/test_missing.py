@@ -80,6 +80,10 @@ def test_a_report_that_says_enough_is_asked_nothing(body: str, symptom: str) -> 
         ("pip fails on macOS without a GPU: error: x", "CUDA"),
         ("pip fails with torch 1.7.1+cu110 on a GPU: error: x", "CUDA"),
         ("x.cc:3: error: y with clang 12", "GCC"),
+        ("pip said: Successfully installed horovod-0.19.0", "Horovod"),
+        ("error: x in ~/.cache/horovod_master/setup.py", "Horovod"),
+        ("the Makefile at 2dbd143 finds nothing: error: x", "Horovod"),
+        ("pip fails on a GPU machine. CUDA version: N/A", "CUDA"),
     ],
 )
 def test_a_version_that_is_said_in_any_form_is_not_asked_for(body: str, held: str) -> None:
