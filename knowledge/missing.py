@@ -36,7 +36,8 @@ _SAID = {
     ),
 }
 _STACKS = re2.compile(
-    r"py-spy|\bgdb\b|pstack|faulthandler|most recent call first|\(active(?:\+gil)?\)|^#\d+ +0x|gstack|thread apply all"
+    r"(?m)py-spy|\bgdb\b|pstack|faulthandler|most recent call first|\((?:active|idle)(?:\+gil)?\)|^\W{0,4}#\d+ +0x|gstack"
+    r"|thread apply all|^\W{0,4}Thread \S+ \(|\bKeyboardInterrupt\b"
 )
 _SPEED = re2.compile(
     r"(?i)\d\s?(?:s|sec|secs|seconds?|ms|minutes?|min|hours?|h)\b|\d\s?(?:it|samples?|img|images?|examples?|tokens?|steps?|fps|gb|mb)\s?/\s?s"
@@ -170,7 +171,8 @@ def _versions(reading: Reading, text: str, symptom: str) -> list[MissingItem]:
     about = next((one for one in frameworks() if one.id == reading.framework), None)
     wanted = []
     # What pip says: "Successfully installed pytorch-ignite-0.4.0.dev20200129".
-    said = about and re2.search(rf"(?i)\b{re2.escape(about.packages[0])}-v?\d", text)
+    names = "|".join(map(re2.escape, (about.packages[0], about.id))) if about else ""
+    said = about and re2.search(rf"(?i)\b(?:{names})(?:[-_ ]|[\s._]*version\W{{1,4}}(?:is )?)v?\d", text)
     if about and _is_about(about, reading) and not said:
         wanted.append((component_of(about.packages[0]) or about.id, about.name))
     own_side = _OWN_SIDE.search(text)

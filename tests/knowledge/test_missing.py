@@ -58,6 +58,9 @@ def test_of_a_build_that_fails_the_output_and_the_versions_are_asked_for() -> No
     [
         ("It hangs. py-spy dump of all ranks is below.", "D.2.1"),
         ("It hangs.\n```\nThread 0x7f (most recent call first):\n  File x\n```", "D.2.1"),
+        ("It hangs.\n```\n#0  0x00007f1fc1fbdf3d in nanosleep () from /lib64/libpthread.so.0\n```", "D.2.1"),
+        ('It hangs.\n```\nThread 46562 (idle): "MainThread"\n    get (ray/worker.py:1450)\n```', "D.2.1"),
+        ("It hangs until I press Ctrl-C:\n```\n  File x\nKeyboardInterrupt\n```", "D.2.1"),
         ("It runs at 3.1 it/s on one GPU and 1.2 it/s on eight.", "D.2.3"),
         ("Memory keeps growing.", "D.2.3"),
         ("It fails with `ValueError: bad`.", "D.1.5"),
@@ -82,6 +85,7 @@ def test_a_report_that_says_enough_is_asked_nothing(body: str, symptom: str) -> 
         ("x.cc:3: error: y with clang 12", "GCC"),
         ("pip said: Successfully installed horovod-0.19.0", "Horovod"),
         ("error: x in ~/.cache/horovod_master/setup.py", "Horovod"),
+        ("horovod.version is 0.19.0, pip fails with error: x", "Horovod"),
         ("the Makefile at 2dbd143 finds nothing: error: x", "Horovod"),
         ("pip fails on a GPU machine. CUDA version: N/A", "CUDA"),
     ],
