@@ -68,6 +68,6 @@ def test_order_and_repetition_are_kept() -> None:
 
 @pytest.mark.parametrize("piece", ["aB", "_Z9", "a_", "\x1b[", "0", " x1", "aBc_D9 "])
 def test_time_is_linear_in_length_for_hostile_text(piece: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     tokens(piece * (2_000_000 // len(piece)))
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5

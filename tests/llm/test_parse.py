@@ -33,10 +33,10 @@ def test_no_object_is_a_fault(text: str) -> None:
 
 
 def test_a_reply_of_braces_is_given_up_soon() -> None:
-    start = time.monotonic()
+    start = time.process_time()
     with pytest.raises(InvalidJson):
         find_object('{"a":[' * 60_000)
-    assert time.monotonic() - start < 2
+    assert time.process_time() - start < 2
 
 
 @given(st.text(alphabet='{}[]":,a1 \n<think/>', max_size=60))

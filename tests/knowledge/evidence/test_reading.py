@@ -75,9 +75,9 @@ def test_reading_takes_time_linear_in_length() -> None:
     line = "[1,0]<stderr>:RuntimeError: NCCL error in: ProcessGroupNCCL.cpp:825, unhandled system error ((((aaaa\n"
 
     def seconds(count: int) -> float:
-        start = time.perf_counter()
+        start = time.process_time()
         read_report(Report("x", "", line * count, is_log=True), TABLE)
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     seconds(200)
     small, large = min(seconds(1000) for _ in range(3)), seconds(10_000)

@@ -36,10 +36,10 @@ def test_scripts_without_spaces_share_pairs_of_characters() -> None:
 
 def test_a_long_log_costs_and_keeps_little() -> None:
     log = "\n".join(f"2024-01-01 step {n} loss 0.{n} worker_{n} said value{n}" for n in range(200_000))
-    before = time.perf_counter()
+    before = time.process_time()
     kept = counted(log)
     assert len(kept) == MOST_WORDS
-    assert time.perf_counter() - before < 2
+    assert time.process_time() - before < 2
 
 
 def test_jira_markup_becomes_markdown() -> None:
