@@ -2,6 +2,7 @@
 
     python -m tests.knowledge.history.scale shape  [EXPORT]        made-up records beside a tracker's own
     python -m tests.knowledge.history.scale search [RECORDS] [QUERIES]
+    python -m tests.knowledge.history.scale many   [REPOSITORIES] [RECORDS] [QUERIES]
     python -m tests.knowledge.history.scale fill   [ISSUES]
     python -m tests.knowledge.history.scale reload [RECORDS] [QUERIES]
 
@@ -94,6 +95,24 @@ def search(count: int, queries: int) -> None:
     for n, name in enumerate(("all words", "titles", "errors", "title vectors", "account vectors")):
         print(f"recall of {name}: {kept(found, [one[n] for one in exact])}")
     rank(index, count, queries, found, exact)
+
+
+def many(repositories: int, count: int, queries: int) -> None:
+    """Hold the indexes of several repositories in one process, and look for newer reports in one after the other."""
+    held, before, start = [], resident(), time.process_time()
+    for n in range(repositories):
+        drawn, index = records(count + queries, seed=n), GrowingIndex(DIMS)
+        for record in islice(drawn, count):
+            index.put(record)
+        held.append((index, drawn))
+        used, megabytes = time.process_time() - start, resident() - before
+        print(f"{(n + 1) * count:,} records: {used:.0f} s of CPU time, {megabytes:,.0f} MB", flush=True)
+    times = [
+        timed(partial(index.candidates, query))[0]
+        for queries_of_each in zip(*(drawn for _, drawn in held), strict=True)
+        for (index, _), query in zip(held, queries_of_each, strict=True)
+    ]
+    print(f"candidates of {queries} queries in each repository: {spread(times)}")
 
 
 def built(drawn: Iterator[Record], count: int) -> tuple[GrowingIndex, Vectors, float, float]:
@@ -289,6 +308,8 @@ if __name__ == "__main__":
         shape(Path(given[0]) if given else None)
     if command == "search":
         search(*(numbers + [200_000, 200][len(numbers) :]))
+    if command == "many":
+        many(*(numbers + [5, 200_000, 100][len(numbers) :]))
     if command == "fill":
         fill(*(numbers or [100_000]))
     if command == "reload":
