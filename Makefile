@@ -92,7 +92,8 @@ test-payloads: $(VENV)/.dev $(NPM_MODULES)/.ready  ## GitHub's own published web
 	NPM_MODULES=$(CURDIR)/$(NPM_MODULES)/node_modules $(BIN)/python -m pytest tests/payloads
 
 test-soak: $(VENV)/.dev  ## load, kill -9, the hostile corpus through the running service (minutes)
-	$(BIN)/python -m pytest tests/soak --timeout=900
+	$(BIN)/python -m pytest tests/soak -m alone --timeout=900
+	$(BIN)/python -m pytest tests/soak -m "not alone" -n $(WORKERS) --dist loadfile --timeout=900
 
 clean:
 	rm -rf $(VENV) $(TORCH) build

@@ -23,6 +23,7 @@ from tests.soak.bot_process import SECRET, start, until_ready
 from tests.soak.quick_client import post_at_rate
 
 RATE, SECONDS, WARM_UP = 200, 8, 2
+pytestmark = pytest.mark.alone
 BAR = 50.0
 QUIET = 0.10
 """Share of the machine that others may take without being noticed."""

@@ -13,6 +13,8 @@ import pytest
 from knowledge.engine import Knowledge, triage
 from knowledge.report import Report
 
+pytestmark = pytest.mark.alone
+
 
 def seconds(report: Report, knowledge: Knowledge) -> float:
     start = time.perf_counter()

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import psycopg
+import pytest
 
 from bot.github.routes import new_delivery
 from bot.runtime.resources import open_service
@@ -19,6 +20,7 @@ from bot.settings import Settings
 from tests.bot.fake_github import APP_ID, BOT, FakeGitHub
 from tests.soak.bot_process import start
 
+pytestmark = pytest.mark.alone
 ISSUES, INSTALLATIONS = 240, 12
 LATENCY = 0.15
 """Seconds of each call; GitHub's own answers take 0.1 to 0.3."""
