@@ -97,6 +97,7 @@ MAX_LINE = 2000
 """Characters of a line that are looked at; longer ones are data dumps, not messages."""
 
 _ANSI = re2.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*(\x07|\x1b\\)|[()][A-Z0-9])")
+_LINE_END = re2.compile(r"\r+\n")
 # C0 and C1 controls but tab, zero-width and bidirectional marks, soft hyphen, byte-order mark.
 _INVISIBLE = {
     code: None
@@ -153,10 +154,12 @@ class Line:
 def clean_text(text: str) -> str:
     """Drop escape sequences, control and invisible characters; the number of newlines stays."""
     # A lone surrogate (from broken JSON) has no UTF-8 form: RE2 and every encoder after it would refuse the text.
-    text = text.encode("utf-8", "replace").decode("utf-8").replace("\r\n", "\n")
+    text = text.encode("utf-8", "replace").decode("utf-8")
     if "\x1b" in text:
         text = _ANSI.sub("", text)
-    return text.translate(_INVISIBLE)
+    text = text.translate(_INVISIBLE)
+    # Last, since what is dropped may stand before a line's end.
+    return str(_LINE_END.sub("\n", text)) if "\r" in text else text
 
 
 def split_lines(text: str) -> list[str]:

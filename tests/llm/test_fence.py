@@ -6,7 +6,7 @@ import re
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from llm.prompts import Fence, defuse, new_token
@@ -46,6 +46,8 @@ def test_only_our_delimiters_stand_in_a_block(text: str) -> None:
 
 
 @given(hostile)
+@example("\r\x1f\n")
+@example("\r\r\n")
 def test_defusing_twice_is_defusing_once(text: str) -> None:
     assert defuse(defuse(text)) == defuse(text)
 
