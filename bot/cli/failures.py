@@ -111,7 +111,7 @@ def new(
     if area not in AREAS:
         raise InputError(f"There is no area {area!r}.", f"Choose from: {', '.join(AREAS)}.")
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", id):
-        raise InputError(f"{id} is not a valid ID.", "Use lowercase letters, digits, and single dashes.")
+        raise InputError(f"{id} isn't a valid ID.", "Use lowercase letters, digits, and single dashes.")
     path: Path = FOLDER / area / f"{id}.md"
     if list(FOLDER.glob(f"*/{id}.md")):
         raise InputError(f"{id} already exists.", "Choose another ID.")

@@ -115,7 +115,7 @@ def label_problems(case: Case) -> list[str]:
         "topic": [labels.topic] if labels.topic else [],
     }
     return [
-        f"labels.{axis}: {one!r} is not a valid {axis} id"
+        f"labels.{axis}: {one!r} isn't a valid {axis} ID"
         for axis, ids in given.items()
         for one in ids
         if one not in taxonomy.ids(axis)

@@ -123,7 +123,7 @@ def test_a_bad_line_is_named_and_what_stands_before_it_is_kept(tmp_path: Path) -
     with pytest.raises(InputError, match=f"line {PAGE + 1}"):
         filled(store, file)
     assert store.count(1) == PAGE
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="Can't read"):
         Export(tmp_path / "none.jsonl", NAME)
 
 

@@ -158,5 +158,5 @@ def test_damaged_weights_are_told(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="other numbers"):
         load_weights(file)
     file.write_text("{")
-    with pytest.raises(ModelError, match="cannot be read"):
+    with pytest.raises(ModelError, match="Can't read"):
         load_weights(file)
