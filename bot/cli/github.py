@@ -57,10 +57,10 @@ def read_payload(path: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise InputError(f"{path} isn't a JSON object.", "Use the payload of a webhook delivery.")
     if "issue" not in data or "repository" not in data:
-        what = "an issue, not a webhook payload" if "title" in data else "not a webhook payload"
+        what = "is an issue, not a webhook payload" if "title" in data else "isn't a webhook payload"
         missing = any_of(f'"{key}"' for key in ("action", "repository", "issue") if key not in data)
         raise InputError(
-            f"{path} is {what}: it has no {missing}.",
+            f"{path} {what}: it has no {missing}.",
             "Save one from Advanced > Recent Deliveries on the App's page. To triage an issue, use `bot triage`.",
         )
     return data

@@ -201,7 +201,7 @@ def triage_command(
 def _check_batch(inputs: int, clashing: Sequence[str]) -> None:
     """UserError for what a batch can't be combined with: other inputs, options that ask for anything but JSON."""
     if inputs > 1:
-        raise UserError("A .jsonl batch must be the only input.", "Triage it with a command of its own.")
+        raise UserError("A .jsonl batch must be the only input.", "Run `bot triage` on it separately.")
     if clashing:
         raise UserError(
             f"The output for a .jsonl batch is always JSON, so {clashing[0]} can't be used with it.",

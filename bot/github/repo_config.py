@@ -141,7 +141,9 @@ def _sentence(error: ErrorDetails, keys: Mapping[str, Collection[str]]) -> str:
         return what + _meant(str(value), allowed)
     if error["type"] in _MAPPING:
         return f"{code(name) if path else 'the file'} must contain keys with values"
-    return f"{_named(name, value)} must {_rule(error['msg'])}"
+    rule = _rule(error["msg"])
+    bounded = isinstance(value, int | float) and rule.startswith(("be at most", "be at least"))
+    return f"{_named(name, value)} {'is out of range; it ' if bounded else ''}must {rule}"
 
 
 def unknown_id(axis: str, given: str, known: Collection[str]) -> str:

@@ -172,7 +172,7 @@ def _read_text(path: str) -> tuple[str, str, tuple[str, ...], Gap | None]:
         notes.insert(0, gap.note)
     if not text.strip():
         raise InputError(
-            f"{_shown(path)} is empty.", "Paste in the report: what you ran and what it printed."
+            f"{_shown(path)} is empty.", "Add the report text: what you ran and what it printed."
         )
     return name, text, tuple(notes), gap
 

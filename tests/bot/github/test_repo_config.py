@@ -38,7 +38,10 @@ def test_an_empty_file_means_shadow() -> None:
         ("\nmode:", "line 2: `mode` has no value; allowed: `shadow`, "),
         ("mode: both\nlables: {}", "line 2: `lables` is not a known key; did you mean `labels`?"),
         ("thresholds: {sympton: 1}", "`thresholds.sympton` is not a known key; did you mean `symptom`?"),
-        ("thresholds:\n  symptom: 2", "line 2: `thresholds.symptom: 2` must be at most 1"),
+        (
+            "thresholds:\n  symptom: 2",
+            "line 2: `thresholds.symptom: 2` is out of range; it must be at most 1",
+        ),
         ("framework: caffe", "line 1: `framework: caffe` is not allowed; allowed: `pytorch`, `tensorflow`"),
         (
             "labels:\n  symptom:\n    D.2.9: hang",
