@@ -160,8 +160,8 @@ def test_too_little_is_not_kept(tmp_path: Path) -> None:
     [
         (["distriage+llm"], {"fit_fusion": True}, "with and without"),
         (["distriage", "llm"], {"fit_fusion": True}, "with and without"),
-        (["distriage", "distriage+llm"], {"fit_fusion": True, "held_out": True}, "needs folds"),
-        (["distriage"], {"fresh": True}, "--fresh requires"),
+        (["distriage", "distriage+llm"], {"fit_fusion": True, "held_out": True}, "needs cross-validation"),
+        (["distriage"], {"fresh": True}, "--fresh needs"),
         (["distriage", "llm"], {"writer": True}, "--writer needs the system distriage.llm"),
         (["distriage+llm"], {"writer": True, "cassette": Path("a.jsonl")}, "--writer calls the LLM"),
     ],

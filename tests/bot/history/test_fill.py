@@ -128,7 +128,7 @@ def test_a_bad_line_is_named_and_what_stands_before_it_is_kept(tmp_path: Path) -
 
 
 def test_a_history_of_another_model_is_not_mixed(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="another model"):
+    with pytest.raises(UserError, match="a different model"):
         filled(MemoryHistory(), export(tmp_path / "x.jsonl", {"id": "1"}), TinyRecorder("new"))
 
 
