@@ -15,7 +15,7 @@ NPM_MODULES := build/npm
 # One more than there are cores: many tests wait for a process or a database.
 WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 PYSPY := build/py-spy
-# A demo leaves the converted model where `bot` looks for it afterwards: in the user's data folder.
+# A demo leaves the converted model where `bot` looks for it afterward: in the user's data folder.
 CHOSEN_DATA_DIR := $(DISTRIAGE_DATA_DIR)
 export DISTRIAGE_DATA_DIR ?= $(CURDIR)/build/data
 
@@ -43,7 +43,7 @@ format: $(VENV)/.dev
 train: $(VENV)/.run  ## fit the shipped judge; real texts come from $(SHARED), which is not part of the project
 	$(BIN)/python -m knowledge.training.train --shared $(SHARED)
 
-train-findings: $(VENV)/.run  ## fit the matcher of the failure catalogue (after `make train`)
+train-findings: $(VENV)/.run  ## fit the matcher of the failure catalog (after `make train`)
 	$(BIN)/python -m knowledge.training.findings --shared $(SHARED) --cache $(DISTRIAGE_DATA_DIR)/cache
 
 tune: $(TORCH)/.ready  ## teach the shipped encoder (torch, half an hour); then `make train`

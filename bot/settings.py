@@ -239,7 +239,7 @@ class Settings(BaseModel):
         if any(len(token) < SHORTEST_TOKEN for token in self.api_tokens):
             raise ValueError(
                 f"DISTRIAGE_API_TOKEN is shorter than {SHORTEST_TOKEN} characters. "
-                "Make one with: openssl rand -hex 32"
+                "Generate one with: openssl rand -hex 32"
             )
         wrong = [part for part in _parts(self.slack_wave_channels) if not _WAVE_CHANNEL.fullmatch(part)]
         if wrong:
@@ -249,8 +249,7 @@ class Settings(BaseModel):
             )
         if bool(self.llm_base_url) != bool(self.llm_model):
             raise ValueError(
-                "only one of DISTRIAGE_LLM_BASE_URL and DISTRIAGE_LLM_MODEL is set. "
-                "Set both, or neither to go without."
+                "only one of DISTRIAGE_LLM_BASE_URL and DISTRIAGE_LLM_MODEL is set. Set both, or neither."
             )
         if bool(self.slack_client_id) != bool(self.slack_client_secret):
             raise ValueError(
@@ -306,15 +305,15 @@ class Settings(BaseModel):
                 text = self.github_private_key_file.read_text(encoding="ascii")
             except (OSError, UnicodeDecodeError) as error:
                 raise SettingsError(
-                    f"The GitHub App's private key cannot be read: {error}.",
-                    "Point DISTRIAGE_GITHUB_PRIVATE_KEY_FILE to the .pem file from the App's page.",
+                    f"Can't read the GitHub App's private key: {error}.",
+                    "Point DISTRIAGE_GITHUB_PRIVATE_KEY_FILE at the .pem file from the App's page.",
                 ) from error
         else:
             return None
         if not _is_private_key(text):
             raise SettingsError(
-                "The GitHub App's private key is not a PEM key.",
-                "Use the .pem file downloaded from the App's page, whole, with its BEGIN and END lines.",
+                "The GitHub App's private key isn't a PEM key.",
+                "Use the complete .pem file from the App's page, including its BEGIN and END lines.",
             )
         return text
 
@@ -401,7 +400,9 @@ def load_settings() -> Settings:
             message, _, remedy = problem.partition(". ")
             raise SettingsError(f"{message}.", remedy) from None
         name = PREFIX + str(first["loc"][0]).upper()
-        raise SettingsError(f"{name}: {first['msg']}.", "See docs/operating.md for valid values.") from None
+        wrong = re.sub(r"^(Input|String|Value) should ", "must ", first["msg"]).partition(", unable to ")[0]
+        said = f"{name} {wrong}." if wrong.startswith("must ") else f"{name}: {wrong}."
+        raise SettingsError(said, "See docs/operating.md for valid values.") from None
 
 
 CREATED_APP = "github-app.json"
@@ -435,7 +436,7 @@ def load_service_settings() -> Settings:
         return settings
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise SettingsError(
-            f"{path} cannot be read ({type(error).__name__}).",
-            "Give the service's user access to it, or remove it and create the App again.",
+            f"Can't read {path} ({type(error).__name__}).",
+            "Give the service's user access to it, or delete it and create the App again.",
         ) from error
     return settings.model_copy(update=found)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from embeddings.errors import ModelError
+from embeddings.errors import ModelError, reason
 from embeddings.model_files import ModelFiles
 from embeddings.tokens import WordPieces
 
@@ -45,8 +45,8 @@ def converted(model: ModelFiles, cache_dir: Path) -> Path:
                 _move_into_place(Path(work) / "model", folder)
         except OSError as error:
             raise ModelError(
-                f"The embedding model cannot be converted into {cache_dir} ({error.strerror or error}).",
-                "It needs 100 MB in a writable folder.",
+                f"Can't convert the embedding model into {cache_dir}: {reason(error)}.",
+                "The conversion needs a writable folder with 100 MB of free space.",
             ) from error
     return folder / _GRAPH
 
@@ -184,8 +184,8 @@ def _open_session(files: ModelFiles, cache_dir: Path, threads: int) -> onnxrunti
         ort_errors.NotImplemented,
     ) as error:
         raise ModelError(
-            f"ONNX Runtime cannot load the model of {files.folder} ({error}).",
-            "Use a BERT sentence encoder, or install onnxruntime again.",
+            f"ONNX Runtime can't load the model in {files.folder}: {error}.",
+            "Use a BERT sentence encoder, or reinstall onnxruntime.",
         ) from error
 
 

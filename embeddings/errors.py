@@ -29,3 +29,9 @@ class UserError(DistriageError):
 
 class ModelError(UserError):
     """The embedding model or an index is missing, damaged or of another kind."""
+
+
+def reason(error: OSError) -> str:
+    """The system's words for an error as they read after a colon: "no such file or directory"."""
+    words = error.strerror or str(error)
+    return words[:1].lower() + words[1:]

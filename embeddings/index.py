@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from embeddings.encoder import CONVERTER_VERSION, Backend, Encoder, Floats
-from embeddings.errors import ModelError
+from embeddings.errors import ModelError, reason
 
 EXACT_UP_TO = 100_000
 """Vectors searched exhaustively (17 ms at this size on 2 cores); more are searched by FAISS in cells (IVF)."""
@@ -97,7 +97,7 @@ def _in_cells(vectors: Floats) -> Any:
 # one step, so a reader sees the old index or the new one, whole.
 
 _MANIFEST = "manifest.json"
-_REMEDY = "Build it again with: bot corpus build"
+_REMEDY = "Rebuild it with: bot corpus build"
 
 
 class Row(BaseModel):
@@ -177,9 +177,9 @@ def _load(folder: Path, encoder: Encoder) -> tuple[Manifest, VectorIndex]:
         manifest = Manifest.model_validate_json((folder / _MANIFEST).read_bytes())
         data = (folder / manifest.index_file).read_bytes()
     except FileNotFoundError as error:
-        raise ModelError(f"No index found in {folder}.", _REMEDY) from error
+        raise ModelError(f"There is no index in {folder}.", _REMEDY) from error
     except (OSError, ValidationError) as error:
-        raise ModelError(f"The index in {folder} cannot be read.", _REMEDY) from error
+        raise ModelError(f"Can't read the index in {folder}.", _REMEDY) from error
     for what, found, wanted in (
         ("model", manifest.model_hash, encoder.model_hash),
         ("vector length", manifest.dims, encoder.dims),
@@ -187,7 +187,9 @@ def _load(folder: Path, encoder: Encoder) -> tuple[Manifest, VectorIndex]:
         ("converter version", manifest.converter_version, _converter_version(encoder)),
     ):
         if found != wanted:
-            raise ModelError(f"The index in {folder} has {what} {found}, the encoder has {wanted}.", _REMEDY)
+            raise ModelError(
+                f"The index in {folder} has {what} {found}, but the encoder has {wanted}.", _REMEDY
+            )
     if hashlib.sha256(data).hexdigest() != manifest.index_hash or manifest.count != len(manifest.rows):
         raise ModelError(f"The index in {folder} is damaged.", _REMEDY)
     with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
@@ -215,7 +217,7 @@ def _save(folder: Path, index: VectorIndex, rows: list[Row], encoder: Encoder) -
                 stale.unlink(missing_ok=True)
     except OSError as error:
         raise ModelError(
-            f"The index cannot be written to {folder} ({error.strerror or error}).",
+            f"Can't write the index to {folder}: {reason(error)}.",
             "Make the folder writable or choose another.",
         ) from error
 

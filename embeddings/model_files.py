@@ -61,7 +61,7 @@ class Adapter:
 
     def _unreadable(self, error: Exception) -> ModelError:
         return ModelError(
-            f"The encoder's adapter {self.file} cannot be read ({type(error).__name__}).",
+            f"Can't read the encoder's adapter {self.file} ({type(error).__name__}).",
             "Restore the file, or rebuild it with: make tune",
         )
 
@@ -142,7 +142,7 @@ class ModelFiles:
         if folder is None:
             pinned = (SHIPPED_SHA256, SHIPPED_TOKENIZER_SHA256)
             if (files.weights_hash, files.tokenizer_hash) != pinned:
-                raise ModelError("The files of the shipped embedding model are damaged.", SHIPPED_REMEDY)
+                raise ModelError("The files of the bundled embedding model are damaged.", SHIPPED_REMEDY)
         if adapted and files.weights_hash == SHIPPED_SHA256:
             return replace(files, adapter=Adapter())
         return files
@@ -200,7 +200,7 @@ class ModelFiles:
             tensors = load_file(self.folder / "model.safetensors")
         except (SafetensorError, OSError, KeyError) as error:
             raise ModelError(
-                f"The weights in {self.folder} cannot be read ({error}).", "Install the model again."
+                f"Can't read the weights in {self.folder}: {error}.", "Reinstall the model."
             ) from error
         weights = {
             name.removeprefix("bert."): np.asarray(tensor, dtype=np.float32)
@@ -228,16 +228,14 @@ class ModelFiles:
         try:
             value = json.loads((self.folder / name).read_text("utf-8"))
         except (OSError, ValueError) as error:
-            raise ModelError(
-                f"{self.folder / name} cannot be read ({error}).", "Install the model again."
-            ) from error
+            raise ModelError(f"Can't read {self.folder / name}: {error}.", "Reinstall the model.") from error
         if not isinstance(value, dict):
-            raise self._unsupported(f"{name} holds no object")
+            raise self._unsupported(f"{name} isn't a JSON object")
         return value
 
     def _unsupported(self, why: str) -> ModelError:
         return ModelError(
-            f"The model in {self.folder} cannot be run without torch: {why}.",
+            f"The model in {self.folder} can't run without torch: {why}.",
             "Use a BERT sentence encoder, or the sentence-transformers back end (the extra 'reference').",
         )
 

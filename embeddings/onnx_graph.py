@@ -34,9 +34,7 @@ def write_graph(shape: BertShape, weights: Mapping[str, Floats], graph: Path, da
         try:
             _sentence_vector(builder, shape)
         except KeyError as error:
-            raise ModelError(
-                f"The model's weights are missing {error}.", "Install the model again."
-            ) from error
+            raise ModelError(f"The model's weights don't include {error}.", "Reinstall the model.") from error
     onnx.save(builder.model(shape.hidden), str(graph))
 
 

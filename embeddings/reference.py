@@ -36,8 +36,8 @@ class SentenceTransformerEncoder:
             self._model = SentenceTransformer(str(files.folder), device="cpu", local_files_only=True)
         except (OSError, ValueError, KeyError) as error:
             raise ModelError(
-                f"sentence-transformers cannot open {files.folder} ({error}).",
-                "Use a folder that it wrote.",
+                f"sentence-transformers can't open {files.folder}: {error}.",
+                "Use a folder that sentence-transformers saved.",
             ) from error
         self._model.max_seq_length = min(max_tokens, self._model.max_seq_length or max_tokens)
         if files.adapter is not None:

@@ -30,7 +30,7 @@ class WordPieces:
             self._tokenizer = Tokenizer.from_file(str(tokenizer_file))
         except Exception as error:  # tokenizers raises nothing narrower
             raise ModelError(
-                f"{tokenizer_file} is not a tokenizer ({error}).", "Install the model again."
+                f"{tokenizer_file} isn't a tokenizer: {error}.", "Reinstall the model."
             ) from error
         # The shipped file asks for 128 tokens and for padding to as many; both are ours to decide.
         self._tokenizer.no_truncation()

@@ -97,7 +97,7 @@ def given_benchmark(
     """Given files are scored; what ships may be learned from. DataError when a file does not fit."""
     given = [pair for file in files for pair in _given(file)]
     if not given:
-        raise DataError("The files contain no records.", "Use files of labelled records, one per line.")
+        raise DataError("The files contain no records.", "Each line must be one labeled record.")
     return _assemble(shipped_records(), given, encoder, progress, score_shipped=False)
 
 
@@ -122,8 +122,8 @@ def _check(record: TrainingRecord, file: Path) -> None:
         unknown = [id for id in labels_of(record.labels, axis) if id not in ids]
         if unknown:
             raise DataError(
-                f"{file}: {record.report.id}: {unknown[0]!r} is not a valid {axis} id.",
-                "`bot taxonomy` lists all ids.",
+                f"{file}: {record.report.id}: {unknown[0]!r} isn't a valid {axis} ID.",
+                "`bot taxonomy` lists all IDs.",
             )
 
 
@@ -175,10 +175,9 @@ class LeakageError(UserError):
         shown = "\n".join(f"  {id}: {why}" for id, why in known[:_NAMED])
         more = f"\n  and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
         super().__init__(
-            f"{len(known)} of the given records cannot be scored as held out:\n{shown}{more}\n",
-            "Use --cross-validate (they join the training data and are scored out of fold, but for those that the "
-            "encoder was taught), "
-            "or --skip-known to score the others alone.",
+            f"{len(known)} of the given records can't be scored as held-out data:\n{shown}{more}\n",
+            "Add --cross-validate to score them out of fold (except those that the encoder was trained on), "
+            "or --skip-known to score only the others.",
         )
 
 
@@ -214,7 +213,7 @@ def _without(benchmark: Benchmark, ids: set[str]) -> Benchmark:
     left = tuple(case for case in left if case.scored or not _is_given(case))
     if not any(case.scored for case in left):
         raise UserError(
-            "Every record is in the training data.", "Use records that distriage was not trained on."
+            "All records are in the training data.", "Use records that distriage was not trained on."
         )
     return Benchmark(left, benchmark.types_only)
 
@@ -268,7 +267,7 @@ def split(cases: Sequence[EvalCase], how: Split, folds: int = FOLDS) -> list[Fol
     }
     made = [fold for fold in makers[how]() if fold.test and fold.train]
     if not made:
-        raise UserError(f"The records cannot be split by {how}.", "Use --splits cv, or add records.")
+        raise UserError(f"The records can't be split by {how}.", "Use --splits cv, or add records.")
     return made
 
 

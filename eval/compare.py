@@ -84,7 +84,7 @@ def compare(a: Predictions, b: Predictions) -> list[Difference]:
         if axis in ("symptom", "cause", "fix"):
             out.append(difference(axis, "top3", one.hit3[rows_a], other.hit3[rows_b], groups))
     if not out:
-        raise UserError("The two files share no scored cases.", "Compare runs on the same data.")
+        raise UserError("The two files have no scored cases in common.", "Compare runs on the same data.")
     return out
 
 
@@ -183,8 +183,8 @@ def judge_run(baseline: Baseline, predictions: Predictions) -> list[Difference]:
         common = [id for id in old_hits if id in new_hits]
         if len(common) < LEAST_SHARED * len(old_hits):
             raise DataError(
-                f"The run scores {len(common)} of the baseline's {len(old_hits)} cases on {axis}.",
-                "Run the gate on the data that the baseline was made from, or store a new baseline.",
+                f"The run scores only {len(common)} of the baseline's {len(old_hits)} cases on {axis}.",
+                "Run the gate on the data that the baseline was made from, or save a new baseline.",
             )
         if common:
             column = 0 if metric == "top1" else 1

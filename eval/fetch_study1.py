@@ -77,7 +77,7 @@ class PoliteGitHub:
         value = reply.json()
         if not isinstance(value, dict):
             raise FetchError(
-                f"GitHub's reply about {repository}#{number} is not an issue.", "Try again later."
+                f"GitHub's reply about {repository}#{number} isn't an issue.", "Try again later."
             )
         return value
 
@@ -89,8 +89,8 @@ class PoliteGitHub:
             except httpx2.TransportError as error:
                 if attempt == TRIES - 1:
                     raise FetchError(
-                        f"GitHub cannot be reached: {type(error).__name__}.",
-                        "Check the network and run it again.",
+                        f"Can't reach GitHub: {type(error).__name__}.",
+                        "Check the network connection and run it again.",
                     ) from error
                 self._wait(2.0**attempt)
                 continue
@@ -102,14 +102,17 @@ class PoliteGitHub:
             pause = self._pause(reply, attempt, backoff)
             if pause is None:
                 raise FetchError(
-                    f"GitHub returned {reply.status_code} to {path}.",
+                    f"GitHub returned HTTP {reply.status_code} for {path}.",
                     "Use a token that can read public repositories (--token or GITHUB_TOKEN).",
                 )
             backoff *= 2
             if pause > 5:
                 self._said(f"GitHub asks to wait {pause:.0f} s")
             self._wait(pause)
-        raise FetchError(f"GitHub did not answer {path} in {TRIES} tries.", "Run it again later; it resumes.")
+        raise FetchError(
+            f"GitHub didn't answer {path} in {TRIES} tries.",
+            "Run it again later; it resumes where it stopped.",
+        )
 
     def _pause(self, reply: httpx2.Response, attempt: int, backoff: float) -> float | None:
         """Seconds until the next try; None when trying again is of no use."""

@@ -188,10 +188,11 @@ def read_injected(path: Path) -> list[Injected]:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise DataError(
-            f"{path} holds no injected faults: {where}: {first['msg']}.", "`make inject-logs` makes them."
+            f"{path} doesn't contain injected faults: {where}: {first['msg']}.",
+            "Create them with: make inject-logs",
         ) from error
     if not records:
-        raise DataError(f"{path} holds no records.", "`make inject-logs` makes them.")
+        raise DataError(f"{path} contains no records.", "Create them with: make inject-logs")
     return records
 
 

@@ -97,7 +97,7 @@ def read_labelled(file: Path) -> dict[str, list[Exported]]:
             isinstance(labels, list) and all(isinstance(name, str) for name in labels)
         ):
             raise InputError(
-                f'{file.name}, line {line.number}: "labels" is no list of names.',
+                f'{file.name}, line {line.number}: "labels" must be a list of names.',
                 'Write ["bug", "module: x"].',
             )
         repository, hash, _ = line.post.id.rpartition("#")
@@ -106,8 +106,8 @@ def read_labelled(file: Path) -> dict[str, list[Exported]]:
             of[line.post.id] = Exported(line.post, tuple(dict.fromkeys(labels)))
     if not any(found.values()):
         raise InputError(
-            f"{file.name} holds no issue with labels.",
-            '{"id": "7", "opened": ..., "title": ..., "body": ..., "labels": ["bug"]}',
+            f"{file.name} contains no issues with labels.",
+            'Each line must look like: {"id": "7", "opened": ..., "title": ..., "body": ..., "labels": ["bug"]}',
         )
     return {
         name: [issues[post.id] for post in in_order([one.post for one in issues.values()])]

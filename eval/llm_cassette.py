@@ -88,8 +88,8 @@ class Cassette:
         self.head, entries = (recorded, []) if recorded and not file.exists() else _read(file)
         if recorded and self.head != recorded:
             raise DataError(
-                f"{file} holds answers of {self.head.model} ({', '.join(self.head.duties)}).",
-                "Record into another file.",
+                f"{file} contains answers from {self.head.model} ({', '.join(self.head.duties)}).",
+                "Record to a different file.",
             )
         for entry in entries:
             self._keep(entry)
@@ -189,7 +189,7 @@ def recording(file: Path, access: LlmAccess) -> LlmAccess:
     """Access that asks what the file does not hold and adds the answers to it. DataError when it is another model's."""
     head = Head(model=access.config.model, duties=tuple(d for d in access.config.duties if d in RANKING))
     if file.suffix == ".gz":
-        raise DataError(f"{file}: answers cannot be added to a packed file.", "Name a .jsonl file.")
+        raise DataError(f"Can't add answers to {file}, because it is gzipped.", "Use a .jsonl file.")
     cassette = Cassette(file, head)
     return LlmAccess(access.config, access.ledger, cassette, access.measured, access.client)
 
@@ -205,4 +205,6 @@ def _read(file: Path) -> tuple[Head, list[Entry]]:
         return Head.model_validate(rows[0]), [Entry.model_validate(row) for row in rows[1:]]
     except ValidationError as error:
         problem = error.errors()[0]
-        raise DataError(f"{file} is no cassette: {problem['loc']}: {problem['msg']}.", _REMEDY) from error
+        raise DataError(
+            f"{file} isn't a cassette: {'.'.join(map(str, problem['loc']))}: {problem['msg']}.", _REMEDY
+        ) from error

@@ -195,10 +195,10 @@ def store(data_dir: Path, config: LlmConfig, rows: Sequence[FitRow], decided: Wo
     if decided.use is None:
         raise UserError(
             f"Nothing was fitted. {decided.why}",
-            "Add labelled records, or fix what made the LLM fail.",
+            "Add labeled records, or fix what made the LLM fail.",
         )
     provenance = {
-        "how": "fitted on out-of-fold judgements; reported figures come from nested folds",
+        "how": "fitted on out-of-fold judgments; reported figures come from nested folds",
         "model": config.model,
         "duties": [duty for duty in config.duties if duty in RANKING],
         "cases": len(rows),
@@ -262,8 +262,8 @@ class Patience:
             self._vain += 1
             if not self._ever or self._vain > WAITS:
                 raise UserError(
-                    f"{self._config.model} at {self._config.base_url} gives no answer: {self._last}.",
-                    "docs/llm.md explains the word. Nothing was measured.",
+                    f"{self._config.model} at {self._config.base_url} doesn't answer: {self._last}.",
+                    "Nothing was measured. docs/llm.md explains the error code.",
                 )
             while self._breaker.is_open(self._clock.monotonic()):
                 self._clock.sleep(_STEP)
@@ -365,7 +365,8 @@ def open_llm_systems(
     """
     if access is None:
         raise UserError(
-            "No LLM is configured.", "Set DISTRIAGE_LLM_BASE_URL and DISTRIAGE_LLM_MODEL, or leave out llm."
+            "No LLM is configured.",
+            "Set DISTRIAGE_LLM_BASE_URL and DISTRIAGE_LLM_MODEL, or drop the LLM from --systems.",
         )
     config, measured = access.config, access.measured
     weights = UNFITTED

@@ -11,7 +11,7 @@ from typing import Literal, Protocol, TypeVar
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from knowledge.errors import DataError
+from knowledge.errors import DataError, reason
 from knowledge.judging.axes import Judged
 from knowledge.taxonomy import Taxonomy
 from knowledge.training.items import Prepared
@@ -382,7 +382,7 @@ def read_stored(kind: type[Model], file: Path, what: str, made_by: str) -> Model
     try:
         return kind.model_validate_json(file.read_bytes())
     except OSError as error:
-        raise DataError(f"{file} cannot be read: {error.strerror}.", "Check the path.") from error
+        raise DataError(f"Can't read {file}: {reason(error)}.", "Check the path.") from error
     except ValidationError as error:
         raise DataError(
             f"{file} {what} ({error.error_count()} problems).", f"Create it with: {made_by}"

@@ -301,7 +301,8 @@ def checked(names: Sequence[str]) -> list[str]:
     unknown = [name for name in wanted if name not in NAMES]
     if unknown or not wanted:
         raise UserError(
-            f"No such system: {', '.join(unknown) or '(none)'}.", f"Choose from: {', '.join(NAMES)}."
+            f"Unknown system: {', '.join(unknown)}." if unknown else "--systems is empty.",
+            f"Choose from: {', '.join(NAMES)}.",
         )
     return wanted
 
@@ -319,30 +320,30 @@ def checked_llm(
     """UserError when what is asked of the LLM needs other systems or other splits."""
     if fit_fusion and not {"distriage", TOGETHER} <= set(names):
         raise UserError(
-            "--fit-fusion compares distriage with and without the LLM.",
+            "--fit-fusion needs distriage both with and without the LLM.",
             f"Use: --systems distriage,{TOGETHER} --fit-fusion",
         )
     if fit_fusion and held_out:
-        raise UserError("--fit-fusion needs folds; held-out records have none.", "Add --cross-validate.")
-    if record and cassette is None:
-        raise UserError("--record requires --llm-cassette.", "Add --llm-cassette FILE.jsonl.")
-    if cassette and fresh:
-        raise UserError("--fresh asks everything anew; a cassette does not.", "Leave out one of them.")
-    if cassette and not set(names) & set(LLM):
         raise UserError(
-            "--llm-cassette requires a system with an LLM.", f"Use: --systems distriage,{TOGETHER}"
+            "--fit-fusion needs cross-validation, but --data records are held out.", "Add --cross-validate."
         )
+    if record and cassette is None:
+        raise UserError("--record needs --llm-cassette.", "Add --llm-cassette FILE.jsonl.")
+    if cassette and fresh:
+        raise UserError(
+            "--fresh asks the LLM again, but --llm-cassette replays recorded answers.", "Drop one of them."
+        )
+    if cassette and not set(names) & set(LLM):
+        raise UserError("--llm-cassette needs a system with an LLM.", f"Use: --systems distriage,{TOGETHER}")
     if writer and TOGETHER not in names:
-        raise UserError(f"--writer requires the system {TOGETHER}.", f"Use: --systems {TOGETHER} --writer")
+        raise UserError(f"--writer needs the system {TOGETHER}.", f"Use: --systems {TOGETHER} --writer")
     if writer and cassette and not record:
         raise UserError(
-            "--writer asks a server; a cassette replays the written answers that it holds.",
-            "Leave out --writer, or add --record.",
+            "--writer calls the LLM, but --llm-cassette replays recorded answers.",
+            "Drop --writer, or add --record.",
         )
     if fresh and not set(names) & set(LLM):
-        raise UserError(
-            "--fresh requires a system with an LLM.", f"Use: --systems distriage,{TOGETHER} --fresh"
-        )
+        raise UserError("--fresh needs a system with an LLM.", f"Use: --systems distriage,{TOGETHER} --fresh")
 
 
 @contextmanager

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from embeddings.errors import DistriageError, ModelError, UserError
+from collections.abc import Iterable
 
-__all__ = ["DataError", "DistriageError", "InputError", "ModelError", "SettingsError", "UserError"]
+from embeddings.errors import DistriageError, ModelError, UserError, reason
+
+__all__ = [
+    "DataError",
+    "DistriageError",
+    "InputError",
+    "ModelError",
+    "SettingsError",
+    "UserError",
+    "any_of",
+    "reason",
+]
 
 
 class InputError(UserError):
@@ -17,3 +28,11 @@ class DataError(UserError):
 
 class SettingsError(UserError):
     """A setting is missing or contradicts another."""
+
+
+def any_of(words: Iterable[str]) -> str:
+    """A choice in words: "a", "a or b", "a, b, or c"."""
+    *others, last = dict.fromkeys(words)
+    if len(others) < 2:
+        return " or ".join([*others, last])
+    return f"{', '.join(others)}, or {last}"

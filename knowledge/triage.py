@@ -121,7 +121,7 @@ class Finding(_Value):
     """A known failure (knowledge/failures/) that the report seems to show. Texts are ours, in Markdown."""
 
     id: str
-    area: str = Field(description="folder of the catalogue that holds it")
+    area: str = Field(description="folder of the catalog that holds it")
     title: str
     answer: str = Field(description="two or three sentences: what is wrong and what to do about it")
     p: float = Field(ge=0, le=1, description="probability that it applies")
@@ -237,7 +237,7 @@ class QuickCheck(_Value):
 class SecondReading(_Value):
     """What an LLM, where one is configured, had to do with this triage."""
 
-    used: bool = Field(description="its judgement is in the rankings; false = the local answer stands alone")
+    used: bool = Field(description="its judgment is in the rankings; false = the local answer stands alone")
     duties: list[Literal["reader", "adjudicator", "writer", "verifier"]] = Field(
         default=[], description="what it did, in order"
     )
@@ -265,7 +265,7 @@ class AnswerSentence(_Value):
     role: Literal["what", "why", "check", "fix", "question"]
     lines: list[int] = Field(default=[], description="lines of the report; 0 = the title")
     entries: list[str] = Field(default=[], description="ids of known failures among the findings")
-    cases: list[str] = Field(default=[], description="ids of cases among the neighbours")
+    cases: list[str] = Field(default=[], description="ids of cases among the neighbors")
     confidence: float = Field(ge=0, le=1, description="the model's own; not calibrated")
 
 

@@ -48,13 +48,13 @@ def address_of(base_url: str) -> Address:
         known = False
     if not known:
         raise SettingsError(
-            "DISTRIAGE_LLM_BASE_URL is not an http(s) URL.", "Use one like http://127.0.0.1:11434/v1."
+            "DISTRIAGE_LLM_BASE_URL isn't an http(s) URL.", "Use one like http://127.0.0.1:11434/v1."
         )
     query = parse_qs(parts.query)
     if parts.fragment or (parts.query and set(query) != {_VERSION}):
         raise SettingsError(
-            "DISTRIAGE_LLM_BASE_URL has an unsupported query.",
-            "Only Azure's ?api-version=... is supported; remove the rest.",
+            "DISTRIAGE_LLM_BASE_URL has an unsupported query string.",
+            "Only Azure's ?api-version=... is supported. Remove everything else.",
         )
     path = parts.path.rstrip("/").removesuffix("/chat/completions")
     return Address(urlunsplit((parts.scheme, parts.netloc, path, "", "")), query.get(_VERSION, [None])[0])

@@ -155,12 +155,12 @@ def load_weights(path: Path = SHIPPED) -> FusionWeights:
         }
         provenance = dict(data["provenance"])
     except (OSError, KeyError, TypeError, ValueError) as error:
-        raise DataError(f"{path}: no fusion weights ({error!r}).", "See llm/fusion.toml.") from error
+        raise DataError(f"{path} contains no fusion weights ({error!r}).", "See llm/fusion.toml.") from error
     for weights in (local, account, ranking):
         if not all(0 <= weight <= 10 for weight in weights.values()):
-            raise DataError(f"{path}: a weight is out of range.", "Weights are 0 to 10.")
+            raise DataError(f"{path}: a weight is out of range.", "Weights must be between 0 and 10.")
     if any(min(shares) <= 0 or abs(sum(shares) - 1) > 0.01 for shares in places.values()):
-        raise DataError(f"{path}: places are no shares.", "Shares are above 0 and sum to 1.")
+        raise DataError(f"{path}: `places` aren't valid shares.", "Shares must be above 0 and sum to 1.")
     return FusionWeights(local, account, ranking, provenance, threshold, mass, places)
 
 
@@ -208,7 +208,9 @@ def read_measured(data_dir: Path, config: LlmConfig) -> Measured | None:
     weights = load_weights(file)
     decision = tomllib.loads(file.read_text("utf-8")).get("decision", {})
     if not isinstance(decision.get("use"), bool):
-        raise DataError(f"{file}: no decision.", "Delete it, or recreate it with `bot eval --fit-fusion`.")
+        raise DataError(
+            f"{file} contains no decision.", "Delete it, or recreate it with `bot eval --fit-fusion`."
+        )
     return Measured(weights, decision["use"], str(decision.get("why", "")))
 
 

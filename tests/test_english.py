@@ -1,4 +1,4 @@
-"""Plain English in what users read: words to avoid (words_to_avoid.toml), and no sentence over 30 words."""
+"""Plain English in what users read: words to avoid and American spelling (words_to_avoid.toml), short sentences."""
 
 from __future__ import annotations
 
@@ -34,6 +34,11 @@ DOCUMENTS = [
     ),
 ]
 SHORT_SENTENCES = [name for name in DOCUMENTS if name not in ("docs/diagnostics.md", "docs/architecture.md")]
+# docs/taxonomy.md quotes definitions that models have seen.
+SPELLED = [
+    "CHANGELOG.md",
+    *(f"docs/{file.name}" for file in sorted(ROOT.glob("docs/*.md")) if file.stem != "taxonomy"),
+]
 CODE = sorted(
     file
     for pattern in (
@@ -54,14 +59,15 @@ CODE = sorted(
 TEMPLATES = sorted((ROOT / "bot" / "page" / "templates").rglob("*.j2"))
 
 
-def faults(text: str) -> list[str]:
-    """The words to avoid in a text, each with its replacement."""
+def faults(text: str, *lists: str) -> list[str]:
+    """The words to avoid in a text, each with its replacement; `lists` of the word list, all by default."""
     plain = re.sub(r"`[^`]*`", "_", " ".join(text.split()))
     for phrase in LIST["allowed"]["phrases"]:
         plain = re.sub(rf"\b{re.escape(phrase)}\b", "_", plain, flags=re.IGNORECASE)
     return [
         f"{found[0]!r} (say: {instead})"
-        for word, instead in LIST["words"].items()
+        for name in lists or ("words", "spelling")
+        for word, instead in LIST[name].items()
         for found in re.finditer(rf"\b(?:{word})\b", plain, re.IGNORECASE)
     ]
 
@@ -112,6 +118,13 @@ def test_documents_use_plain_words(name: str) -> None:
     assert not found, "\n".join(found)
 
 
+@pytest.mark.parametrize("name", SPELLED)
+def test_every_document_is_spelled_the_american_way(name: str) -> None:
+    markdown = (ROOT / name).read_text("utf-8")
+    found = [f"{word}: {text[:100]}" for text in prose(markdown) for word in faults(text, "spelling")]
+    assert not found, "\n".join(found)
+
+
 @pytest.mark.parametrize("name", SHORT_SENTENCES)
 def test_documents_have_short_sentences(name: str) -> None:
     found = long_sentences((ROOT / name).read_text("utf-8"))
@@ -135,6 +148,7 @@ def test_the_page_uses_plain_words(file: Path) -> None:
 
 def test_the_checks_notice_a_bad_text() -> None:
     assert faults("Mend it anew.") == ["'anew' (say: again, new, re-)", "'Mend' (say: fix)"]
+    assert faults("a labelled case") == ["'labelled' (say: labeled, labeling)"]
     assert not faults("There is no such delivery.")
     assert long_sentences("- " + "word " * 31 + "end.\n")
     assert not long_sentences("```\n" + "word " * 40 + "\n```\n")

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from functools import cache
 
 from embeddings.lexical import LexicalIndex
-from knowledge.errors import InputError
+from knowledge.errors import InputError, any_of
 from knowledge.findings.failure import Failure, load_catalogue
 
 
@@ -30,8 +30,8 @@ def entry(id: str) -> Failure:
     if found is None:
         near = get_close_matches(id.casefold(), entries, 3, 0.4)
         raise InputError(
-            f"No entry with id {id}.",
-            f"Similar: {', '.join(near)}." if near else "See: bot failures search TEXT",
+            f"There is no entry {id!r}.",
+            f"Did you mean {any_of(near)}?" if near else "Search for it with: bot failures search TEXT",
         )
     return found
 

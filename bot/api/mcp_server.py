@@ -59,7 +59,7 @@ class Engine:
             raise ToolError("The report is empty.")
         if len(text) > BODY_LIMIT:
             raise ToolError(
-                f"The report has over {BODY_LIMIT} characters. Send the part around the first error."
+                f"The report is longer than {BODY_LIMIT} characters. Send only the part around the first error."
             )
         return triage_report(pasted_report("report", text), self.knowledge())
 
@@ -90,7 +90,7 @@ def make_server(engine: Engine) -> MCPServer[None]:
         text: Annotated[str, Field(description="an error line or a few words")],
         count: Annotated[int, Field(ge=1, le=MOST_FOUND, description="how many to return")] = 8,
     ) -> str:
-        """Search the catalogue of known failures; one `id: title` a line."""
+        """Search the catalog of known failures; one `id: title` a line."""
         found = search(text, count)
         return "\n".join(f"{one.id}: {one.title}" for one in found) or "Nothing found."
 

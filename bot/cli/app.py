@@ -20,7 +20,7 @@ from bot.cli import triage as cli_triage
 
 app = typer.Typer(
     name="bot",
-    help="distriage: triage of failure reports about distributed deep-learning training.",
+    help="distriage triages failure reports from distributed deep-learning training.",
     epilog="Example: bot triage report.md",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -39,7 +39,8 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None:
     """Carry the options that belong to no command."""

@@ -74,7 +74,7 @@ def show(
     causes = {entry.id: entry.name for entry in load_taxonomy().on_axis("cause")}
     for one in answers:
         if one.error:
-            console.print(f"[red]{one.machine} did not answer:[/] ", end="")
+            console.print(f"[red]{one.machine} didn't answer:[/] ", end="")
             console.print(one.error, markup=False)
     if moved.findings:
         console.print("[bold]Found[/]")
@@ -142,7 +142,7 @@ SSH = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=8", "-o", "ServerAliv
 # input.
 FIND_PYTHON = (
     "for p in {pythons}; do \"$p\" -c 'import sys; sys.exit(sys.version_info < (3, 8))' 2>/dev/null && "
-    'exec "$p" -B - --events {arguments}; done; echo no Python of at least 3.8 >&2; exit 3'
+    'exec "$p" -B - --events {arguments}; done; echo no Python 3.8 or newer found >&2; exit 3'
 )
 PYTHONS = ('"${PYTHON:-python3}"', "python3", "python")
 
@@ -158,11 +158,13 @@ def register(app: typer.Typer) -> None:
 
 
 def diagnose_command(
-    hosts: Annotated[str, typer.Option(help="Other machines to probe over ssh, comma-separated.")] = "",
-    framework: Annotated[str | None, typer.Option(help="Skip probes for other frameworks.")] = None,
-    checkpoint: Annotated[str, typer.Option(help="A checkpoint whose key names the probes can read.")] = "",
+    hosts: Annotated[str, typer.Option(help="Other machines to probe over SSH, comma-separated.")] = "",
+    framework: Annotated[
+        str | None, typer.Option(help="Run only the probes that apply to this framework.")
+    ] = None,
+    checkpoint: Annotated[str, typer.Option(help="A checkpoint file; the probes read its key names.")] = "",
     loader: Annotated[
-        str, typer.Option(help="MODULE:FUNCTION that returns a data loader, to count its batches.")
+        str, typer.Option(help="MODULE:FUNCTION that returns a data loader; the probes count its batches.")
     ] = "",
     python: Annotated[
         str,
@@ -171,11 +173,9 @@ def diagnose_command(
         ),
     ] = "",
     budget: Annotated[float, typer.Option(min=5, max=600, help="Time limit in seconds.")] = 60.0,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the results and the causes as JSON.")
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the results and causes as JSON.")] = False,
 ) -> None:
-    """Look for what is wrong with this machine or cluster: read-only, no root, no report needed."""
+    """Check this machine or cluster for problems: read-only, no root or report needed."""
     from rich.console import Console
 
     from knowledge.diagnostics.choose import fits
@@ -213,7 +213,7 @@ def machines(hosts: str) -> list[str]:
         plain = name.replace("@", "").replace(".", "").replace("-", "").replace("_", "").replace(":", "")
         if name.startswith("-") or not plain.isalnum():
             raise InputError(
-                f"{name!r} is not a valid host name.", "Use host names or addresses, separated by commas."
+                f"{name!r} isn't a valid host name.", "Use host names or addresses, separated by commas."
             )
     return names
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from bot.cli.common import examples
-from knowledge.errors import UserError
+from knowledge.errors import UserError, reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,19 +36,21 @@ def register_trackers(group: typer.Typer) -> None:
 
 def duplicates_command(
     file: Annotated[
-        Path, typer.Argument(help="A tracker's export (.jsonl, .jsonl.gz) with marked duplicates.")
+        Path, typer.Argument(help="A tracker export (.jsonl or .jsonl.gz) with marked duplicates.")
     ],
     out: Annotated[
         Path | None,
-        typer.Option(help='Write {"id", "near": [ids, best first], "p", "shown"} for each query here.'),
+        typer.Option(
+            help='Write {"id", "near": [IDs, best first], "p", "shown"} for each query to this file.'
+        ),
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(help="Folder of the HTML report that these figures go into.")
+        Path | None, typer.Option(help="Add these figures to the HTML report in this folder.")
     ] = None,
 ) -> None:
-    """Score how often the nearest earlier reports include the marked duplicate, compared with plain TF-IDF.
+    """Measure how often the nearest earlier reports include the marked duplicate, compared with plain TF-IDF.
 
-    A record: {"id", "opened", "title", "body", "duplicates": [ids]}. Only earlier reports are candidates.
+    Each record is {"id", "opened", "title", "body", "duplicates": [IDs]}. Only earlier reports are candidates.
     """
     from bot.cli.evaluate_output import origin, ticking
     from bot.settings import load_settings
@@ -62,8 +64,8 @@ def duplicates_command(
     tracker = read_tracker(file)
     if not tracker.queries():
         raise UserError(
-            f"{file.name} marks no report as a duplicate of an earlier one.",
-            'Fill "duplicates" of at least one record with the id of another record of the file.',
+            f"{file.name} doesn't mark any report as a duplicate of an earlier one.",
+            'Set "duplicates" in at least one record to the IDs of other records in the file.',
         )
     weights = load_weights()
     settings = load_settings()
@@ -94,19 +96,21 @@ def _line(one: Ranked) -> dict[str, object]:
 
 def labels_command(
     file: Annotated[
-        Path, typer.Argument(help="A tracker's export (.jsonl, .jsonl.gz) with the labels that people set.")
+        Path,
+        typer.Argument(help="A tracker export (.jsonl or .jsonl.gz) with the labels that people applied."),
     ],
     learn_from: Annotated[
-        Path | None, typer.Option(help="Learn from this export instead, and try all issues of FILE.")
+        Path | None, typer.Option(help="Learn from this export instead, and test on every issue in FILE.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help='Write {"id", "labels": [likeliest first]} for each issue tried.')
+        Path | None,
+        typer.Option(help='Write {"id", "labels": [likeliest first]} for each tested issue to this file.'),
     ] = None,
 ) -> None:
-    """Score how often labels learned from older issues match those that people set on newer ones.
+    """Measure how often labels learned from older issues match the ones people applied to newer issues.
 
-    A record: {"id", "opened", "title", "body", "labels": ["bug"]}. With ids like "owner/repo#7", each repository
-    is scored separately. Unlabelled issues are skipped.
+    Each record is {"id", "opened", "title", "body", "labels": ["bug"]}. With IDs like "owner/repo#7", each
+    repository is scored separately. Unlabeled issues are skipped.
     """
     from bot.cli.evaluate_output import ticking
     from bot.settings import load_settings
@@ -147,7 +151,7 @@ def _target(out: Path | None) -> Path | None:
         with out.open("a", encoding="utf-8"):
             return out
     except OSError as error:
-        raise UserError(f"{out} cannot be written: {error.strerror}.", "Name another file.") from error
+        raise UserError(f"Can't write {out}: {reason(error)}.", "Choose another file.") from error
 
 
 # `bot eval fetch-study1`: the study's sheets and issue texts, on a machine with internet.
@@ -160,7 +164,7 @@ def register_fetch_study1(group: typer.Typer) -> None:
 
 
 def fetch_study1_command(
-    out: Annotated[Path, typer.Option(help="Folder for the sheets and texts.")],
+    out: Annotated[Path, typer.Option(help="Write the sheets and issue texts to this folder.")],
     token: Annotated[
         str | None,
         typer.Option(
@@ -171,14 +175,14 @@ def fetch_study1_command(
         str | None, typer.Option(help="Use this commit of the package instead of the pinned one.")
     ] = None,
     repository: Annotated[
-        str | None, typer.Option(help="Another GitHub repository with a copy of the package.")
+        str | None, typer.Option(help="Fetch the package from this GitHub repository instead.")
     ] = None,
     api: Annotated[
-        str, typer.Option(help="Root of the REST API; for GitHub Enterprise https://HOST/api/v3.")
+        str, typer.Option(help="Base URL of the REST API; for GitHub Enterprise, https://HOST/api/v3.")
     ] = "https://api.github.com",
     sheets_only: Annotated[bool, typer.Option("--sheets-only", help="Skip the issue texts.")] = False,
 ) -> None:
-    """Fetch study 1's replication package at a pinned commit, and the issues it labels; resumes if interrupted."""
+    """Fetch study 1's replication package at a pinned commit, and the issues it labels. Resumes an interrupted run."""
     from rich.console import Console
     from rich.progress import Progress
 
@@ -199,8 +203,8 @@ def fetch_study1_command(
         task = progress.add_task("issues", total=None)
         done = fetch_issues(out, github, lambda n, of: progress.update(task, completed=n, total=of))
     print(
-        f"{done.records} records in {out / RECORDS}; {done.gone} issues are gone, {done.elsewhere} posts are on "
-        f"Stack Overflow and left out.\nScore them with: bot eval --data {out / RECORDS} --cross-validate"
+        f"{done.records} records in {out / RECORDS}; {done.gone} issues no longer exist, {done.elsewhere} posts are on "
+        f"Stack Overflow and were skipped.\nScore them with: bot eval --data {out / RECORDS} --cross-validate"
     )
 
 
@@ -244,7 +248,7 @@ def register(app: typer.Typer) -> None:
 
     epilog = examples(
         "bot eval --report out/",
-        "bot eval --data labelled.jsonl",
+        "bot eval --data labeled.jsonl",
         "bot eval --gate baseline.json",
         "bot eval --compare old.json new.json --report out/",
     )
@@ -259,49 +263,63 @@ def eval_command(
     context: typer.Context,
     data: Annotated[
         list[Path] | None,
-        typer.Option(help="Labelled records (.jsonl, .jsonl.gz) to score as held-out data; repeatable."),
+        typer.Option(
+            help="Labeled records (.jsonl or .jsonl.gz) to score as held-out data. Can be repeated."
+        ),
     ] = None,
     cross_validate: Annotated[
         bool,
         typer.Option(
-            "--cross-validate", help="Add the --data records to the training data and score them out of fold."
+            "--cross-validate",
+            help="Add the --data records to the training data and score each one out of fold.",
         ),
     ] = False,
     skip_known: Annotated[
         bool,
         typer.Option(
-            "--skip-known", help="Skip --data records that are in the training data, and print how many."
+            "--skip-known",
+            help="Skip --data records that are already in the training data, and print how many.",
         ),
     ] = False,
     systems: Annotated[
-        str, typer.Option(help="Comma-separated: distriage,majority,tfidf,minilm,knn,llm,distriage+llm.")
+        str,
+        typer.Option(
+            help="Systems to score, comma-separated: distriage, majority, tfidf, minilm, knn, llm, distriage+llm."
+        ),
     ] = "distriage",
     splits: Annotated[
-        Splits, typer.Option(help="Folds, one framework left out, or each repository's latest cases.")
+        Splits,
+        typer.Option(
+            help="How to split the data: into folds, by leaving out one framework, or by holding out "
+            "each repository's latest cases."
+        ),
     ] = "cv",
     folds: Annotated[int, typer.Option(min=2, max=50, help="Number of cross-validation folds.")] = 5,
     report: Annotated[
-        Path | None, typer.Option(help="Folder for the HTML report and all predictions, or the comparison.")
+        Path | None,
+        typer.Option(help="Write the HTML report and all predictions (or the comparison) to this folder."),
     ] = None,
     compare: Annotated[
         tuple[Path, Path] | None,
-        typer.Option(help="Compare two prediction files: paired bootstrap and McNemar."),
+        typer.Option(help="Compare two prediction files with a paired bootstrap and McNemar's test."),
     ] = None,
     gate: Annotated[
         Path | None,
-        typer.Option(help="A saved baseline; exit with code 1 if this run is significantly worse."),
+        typer.Option(
+            help="Compare with this saved baseline; exit with code 1 if this run is significantly worse."
+        ),
     ] = None,
     save_baseline: Annotated[
-        Path | None, typer.Option(help="Save this run as a baseline for --gate.")
+        Path | None, typer.Option(help="Save this run to this file as a baseline for --gate.")
     ] = None,
     table: Annotated[
-        bool, typer.Option("--table", help="Print the README's table (all simple systems).")
+        bool, typer.Option("--table", help="Print the table in the README (all simple systems).")
     ] = False,
     fit_fusion: Annotated[
         bool,
         typer.Option(
             "--fit-fusion",
-            help="Fit the LLM's weights, decide whether to use the LLM, and save both results.",
+            help="Fit the LLM's weights, decide whether to use the LLM, and save both.",
         ),
     ] = False,
     fresh: Annotated[
@@ -310,28 +328,34 @@ def eval_command(
     writer: Annotated[
         bool,
         typer.Option(
-            "--writer", help="Also measure the LLM's writer and verifier: up to three more calls per report."
+            "--writer", help="Also measure the LLM's writer and verifier (up to three more calls per report)."
         ),
     ] = False,
     llm_cassette: Annotated[
         Path | None,
-        typer.Option(help="Recorded LLM answers (.jsonl, .jsonl.gz) to replay; makes no server calls."),
+        typer.Option(
+            help="Replay recorded LLM answers from this file (.jsonl or .jsonl.gz) instead of calling a server."
+        ),
     ] = None,
     record: Annotated[
         bool,
         typer.Option(
-            "--record", help="Query the configured LLM for answers missing from the cassette, and add them."
+            "--record",
+            help="Ask the configured LLM for answers missing from the cassette, and add them to it.",
         ),
     ] = False,
     injected: Annotated[
         Path | None,
-        typer.Option(help="Logs of injected faults, a file or a folder of .jsonl (tests/inject makes them)."),
+        typer.Option(
+            help="Score logs of injected faults: a .jsonl file, or a folder of them (see `make inject-logs`)."
+        ),
     ] = None,
     study1: Annotated[
-        Path | None, typer.Option(help="Folder with study 1's reliability sheets, for the human ceiling.")
+        Path | None,
+        typer.Option(help="Folder with study 1's reliability sheets, used for the human ceiling."),
     ] = None,
 ) -> None:
-    """Measure accuracy: cross-validate the shipped benchmark, or score your own labelled records."""
+    """Measure accuracy: cross-validate the bundled benchmark, or score your own labeled records."""
     if context.invoked_subcommand:
         return
     from bot.cli import evaluate_output as eval_output
@@ -344,9 +368,11 @@ def eval_command(
         eval_output.compare_files(*compare, report)
         return
     if (cross_validate or skip_known) and not data:
-        raise UserError("--cross-validate and --skip-known require --data.", "Add --data FILE.jsonl.")
+        raise UserError("--cross-validate and --skip-known need --data.", "Add --data FILE.jsonl.")
     if data and not cross_validate and splits != "cv":
-        raise UserError("Held-out records cannot be split.", "Add --cross-validate, or omit --splits.")
+        raise UserError(
+            "--splits needs --cross-validate when --data is given.", "Add --cross-validate, or drop --splits."
+        )
     stored = eval_output.prepare(report, gate)
     names = checked((ALL if table and systems == "distriage" else systems).split(","))
     held_out = bool(data) and not cross_validate
@@ -427,5 +453,5 @@ def _run(
             knowledge = load_knowledge(settings.model_dir, settings.cache, encoder=session.encoder)
             found = score_findings(reports, knowledge, lambda n: tick("matching known failures", n))
     if plan.skipped:
-        print(f"Skipped {plan.skipped} records that are in the training data.", file=sys.stderr)
+        print(f"Skipped {plan.skipped} records that are already in the training data.", file=sys.stderr)
     return runs, systems, found

@@ -21,7 +21,7 @@ from eval.origin import data_of, origin_of, read_parts
 from eval.protocol import Origin, Predictions, System, file_names, read_predictions, write_predictions
 from eval.report import comparison_html, report_html
 from eval.summary import differences, markdown, note_of, summarise
-from knowledge.errors import UserError
+from knowledge.errors import UserError, reason
 
 
 @contextmanager
@@ -46,9 +46,7 @@ def prepare(report: Path | None, gate: Path | None) -> Baseline | None:
         try:
             report.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise UserError(
-                f"{report} cannot be created: {error.strerror}.", "Choose another folder."
-            ) from error
+            raise UserError(f"Can't create {report}: {reason(error)}.", "Choose another folder.") from error
     return read_baseline(gate) if gate else None
 
 
@@ -129,5 +127,5 @@ def passes(stored: Baseline, run: Predictions) -> bool:
     print(f"\n{differences(changes, 'baseline', 'this run')}", file=sys.stderr)
     if worse:
         what = ", ".join(f"{one.axis} {one.metric} {one.delta:+.3f}" for one in worse)
-        print(f"bot: the run is significantly worse than the baseline: {what}.", file=sys.stderr)
+        print(f"bot: this run is significantly worse than the baseline: {what}.", file=sys.stderr)
     return not worse

@@ -12,7 +12,7 @@ from bot.cli.common import examples
 from knowledge.errors import InputError
 
 failures_app = typer.Typer(
-    help="The catalogue of known failures.",
+    help="Browse and extend the catalog of known failures.",
     no_args_is_help=True,
     epilog=examples('bot failures search "unhandled system error"', "bot failures show cuda-driver-too-old"),
 )
@@ -31,9 +31,9 @@ def _ids(typed: str) -> list[str]:
 
 @failures_app.command("list", epilog=examples("bot failures list", "bot failures list nccl"))
 def list_command(
-    area: Annotated[str | None, typer.Argument(help="One area only, e.g. nccl.")] = None,
+    area: Annotated[str | None, typer.Argument(help="List only this area, e.g. nccl.")] = None,
 ) -> None:
-    """List all entries by area: id and title."""
+    """List all entries by area, with ID and title."""
     from rich.console import Console
     from rich.table import Table
 
@@ -42,7 +42,7 @@ def list_command(
 
     area = area.casefold() if area else None
     if area is not None and area not in AREAS:
-        raise InputError(f"{area} is not an area.", f"Areas: {', '.join(AREAS)}.")
+        raise InputError(f"There is no area {area!r}.", f"Choose from: {', '.join(AREAS)}.")
     console = Console(highlight=False)
     for name, title in AREAS.items():
         entries = [e for e in load_catalogue().values() if e.area == name]
@@ -57,10 +57,10 @@ def list_command(
 def show(
     id: Annotated[
         str,
-        typer.Argument(help="The id of an entry, e.g. cuda-driver-too-old.", autocompletion=_ids),
+        typer.Argument(help="ID of an entry, e.g. cuda-driver-too-old.", autocompletion=_ids),
     ],
 ) -> None:
-    """Show one entry: what happens, why, how to check, how to fix, sources."""
+    """Show one entry: what happens, why, how to check, how to fix it, and sources."""
     from rich.console import Console
     from rich.markdown import Markdown
 
@@ -72,7 +72,7 @@ def show(
 @failures_app.command(epilog=examples('bot failures search "unhandled system error"'))
 def search(
     text: Annotated[str, typer.Argument(help="An error line or a few words.")],
-    count: Annotated[int, typer.Option(min=1, max=50, help="How many entries to print.")] = 8,
+    count: Annotated[int, typer.Option(min=1, max=50, help="Maximum number of entries to print.")] = 8,
 ) -> None:
     """Find the entries whose text or example reports best match TEXT."""
     from bot.api.catalogue import search as find
@@ -86,7 +86,7 @@ def search(
 
 @failures_app.command(epilog=examples("bot failures check"))
 def check() -> None:
-    """Check every entry and its examples; exit with code 1 if one breaks a rule. Needs a checkout."""
+    """Check every entry and its examples; exit with code 1 if any is invalid. Requires a source checkout."""
     from knowledge.findings.compile import problems, read_catalogue
 
     entries, examples = read_catalogue()
@@ -94,27 +94,27 @@ def check() -> None:
     for problem in wrong:
         print(problem)
     if wrong:
-        typer.echo(f"{len(wrong)} problems. Fix the entries listed above.", err=True)
+        typer.echo(f"Problems found: {len(wrong)}. Fix the entries listed above.", err=True)
         raise typer.Exit(1)
     print(f"{len(entries)} entries, {sum(map(len, examples.values()))} examples: no problems.")
 
 
 @failures_app.command(epilog=examples("bot failures new nccl nccl-my-failure"))
 def new(
-    area: Annotated[str, typer.Argument(help="The area it belongs to, e.g. nccl.")],
-    id: Annotated[str, typer.Argument(help="A new id in lower case with dashes.")],
+    area: Annotated[str, typer.Argument(help="Area of the new entry, e.g. nccl.")],
+    id: Annotated[str, typer.Argument(help="ID of the new entry, in lowercase with dashes.")],
 ) -> None:
-    """Write a template for an entry and its examples. Needs a checkout."""
+    """Write a template for a new entry and its examples. Requires a source checkout."""
     from knowledge.findings.compile import AREAS
     from knowledge.findings.source import ENTRY, EXAMPLES, FOLDER
 
     if area not in AREAS:
-        raise InputError(f"{area} is not an area.", f"Areas: {', '.join(AREAS)}.")
+        raise InputError(f"There is no area {area!r}.", f"Choose from: {', '.join(AREAS)}.")
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", id):
-        raise InputError(f"{id} is not a valid id.", "Use lower case, digits and single dashes.")
+        raise InputError(f"{id} isn't a valid ID.", "Use lowercase letters, digits, and single dashes.")
     path: Path = FOLDER / area / f"{id}.md"
     if list(FOLDER.glob(f"*/{id}.md")):
-        raise InputError(f"{id} exists.", "Choose another id.")
+        raise InputError(f"{id} already exists.", "Choose another ID.")
     path.parent.mkdir(exist_ok=True)
     path.write_text(ENTRY.replace("ID", id), "utf-8")
     path.with_suffix(".examples.toml").write_text(EXAMPLES, "utf-8")

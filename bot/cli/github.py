@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bot.cli.common import examples, waiting
-from knowledge.errors import InputError, UserError
+from knowledge.errors import InputError, UserError, any_of, reason
 
 if TYPE_CHECKING:
     from bot.github.action import IssueStore
@@ -30,12 +30,15 @@ def register_simulate(app: typer.Typer) -> None:
 
 
 def simulate(
-    payload: Annotated[Path, typer.Argument(help="A webhook payload (issues or issue_comment) as JSON.")],
+    payload: Annotated[
+        Path, typer.Argument(help="A webhook payload (issues or issue_comment event) in JSON.")
+    ],
     config: Annotated[
-        Path | None, typer.Option(help="A .github/distriage.yml to apply. Default: shadow mode.")
+        Path | None,
+        typer.Option(help="Configuration file (.github/distriage.yml) to apply. Default: shadow mode."),
     ] = None,
 ) -> None:
-    """Show what would be written for a webhook payload, without writing it."""
+    """Show what the bot would write for a webhook payload, without writing it."""
     from bot.github.offline import simulate as run
 
     text = _read(config) if config else None
@@ -50,13 +53,14 @@ def read_payload(path: Path) -> dict[str, Any]:
     try:
         data = json.loads(_read(path))
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not JSON.", "Use the body of a webhook delivery.") from error
+        raise InputError(f"{path} isn't valid JSON.", "Use the payload of a webhook delivery.") from error
     if not isinstance(data, dict):
-        raise InputError(f"{path} is not a JSON object.", "Use the body of a webhook delivery.")
+        raise InputError(f"{path} isn't a JSON object.", "Use the payload of a webhook delivery.")
     if "issue" not in data or "repository" not in data:
-        what = "an issue, not a webhook payload" if "title" in data else "not a webhook payload"
+        what = "is an issue, not a webhook payload" if "title" in data else "isn't a webhook payload"
+        missing = any_of(f'"{key}"' for key in ("action", "repository", "issue") if key not in data)
         raise InputError(
-            f'{path} is {what}: it needs "action", "repository" and "issue".',
+            f"{path} {what}: it has no {missing}.",
             "Save one from Advanced > Recent Deliveries on the App's page. To triage an issue, use `bot triage`.",
         )
     return data
@@ -84,7 +88,7 @@ def _read(path: Path) -> str:
     try:
         return path.read_text("utf-8", "replace")
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}.", "Check the path.") from error
+        raise InputError(f"Can't read {path}: {reason(error)}.", "Check the path.") from error
 
 
 # `bot github handle`: one event of a GitHub workflow, without a server.
@@ -110,13 +114,15 @@ def _handle_group() -> None:
 def handle(
     event_file: Annotated[
         Path,
-        typer.Option(envvar="GITHUB_EVENT_PATH", help="The event's payload as JSON.", show_default=False),
+        typer.Option(
+            envvar="GITHUB_EVENT_PATH", help="File with the event's payload in JSON.", show_default=False
+        ),
     ],
     event: Annotated[
-        str, typer.Option(envvar="GITHUB_EVENT_NAME", help="Its name: issues or issue_comment.")
+        str, typer.Option(envvar="GITHUB_EVENT_NAME", help="Event name: issues or issue_comment.")
     ] = "issues",
     api_url: Annotated[
-        str, typer.Option(envvar="GITHUB_API_URL", help="Root of the REST API.")
+        str, typer.Option(envvar="GITHUB_API_URL", help="Base URL of the REST API.")
     ] = "https://api.github.com",
     summary_file: Annotated[
         Path | None,
@@ -124,9 +130,9 @@ def handle(
             envvar="GITHUB_STEP_SUMMARY", help="Append the summary to this file. Default: print it."
         ),
     ] = None,
-    login: Annotated[str, typer.Option(help="The account that the token posts as.")] = "github-actions[bot]",
+    login: Annotated[str, typer.Option(help="Account that the token posts as.")] = "github-actions[bot]",
 ) -> None:
-    """Triage the issue of one event and write what .github/distriage.yml allows; the token is in GITHUB_TOKEN."""
+    """Triage the issue in one event and write what .github/distriage.yml allows. Reads the token from GITHUB_TOKEN."""
     from bot.github.action import TokenGitHub, handle_event, summary
     from bot.runtime.core import NamedCore, SystemClock, engine_of_environment
     from knowledge.taxonomy import load_taxonomy
@@ -134,7 +140,7 @@ def handle(
     token = os.environ.get("GITHUB_TOKEN", "")
     if not token:
         raise InputError(
-            "GITHUB_TOKEN is not set.", "In a workflow: env: {GITHUB_TOKEN: ${{ github.token }}}"
+            "GITHUB_TOKEN is not set.", "In a workflow, add: env: {GITHUB_TOKEN: ${{ github.token }}}"
         )
     payload = read_payload(event_file)
     core = NamedCore(engine_of_environment(), load_taxonomy())
@@ -161,14 +167,16 @@ def _annotations(outcome: Outcome, store: IssueStore) -> list[str]:
         lines.append(f"::warning file=.github/distriage.yml::not used, shadow mode: {text}")
     lines += [f"::warning::{detail}" for detail in outcome.detail]
     if outcome.reason == "forbidden":
-        lines.append(f"::error::The token may not write. {REMEDY}")
+        lines.append(f"::error::The token isn't allowed to write. {REMEDY}")
     return lines
 
 
 # `bot config check`: what is wrong with a repository's `.github/distriage.yml`, before it is committed.
 
 EXAMPLE = examples("bot config check .github/distriage.yml")
-config_app = typer.Typer(no_args_is_help=True, help="A repository's own configuration file.", epilog=EXAMPLE)
+config_app = typer.Typer(
+    no_args_is_help=True, help="Check a repository's configuration file.", epilog=EXAMPLE
+)
 
 
 def register_config(app: typer.Typer) -> None:
@@ -183,16 +191,16 @@ def _config_group() -> None:
 
 @config_app.command(epilog=EXAMPLE)
 def check(
-    file: Annotated[Path, typer.Argument(help="Path to a .github/distriage.yml.")],
+    file: Annotated[Path, typer.Argument(help="Path to a .github/distriage.yml file.")],
 ) -> None:
-    """List every problem in a configuration file, one per line; exit with code 1 if there are any."""
+    """List every problem in a configuration file, one per line; exit with code 1 if any are found."""
     from bot.github.repo_config import ConfigError, config_notes, parse_config
     from knowledge.taxonomy import load_taxonomy
 
     try:
         text = file.read_text("utf-8", "replace")
     except OSError as error:
-        raise InputError(f"{file} cannot be read: {error.strerror}.", "Check the path.") from error
+        raise InputError(f"Can't read {file}: {reason(error)}.", "Check the path.") from error
     taxonomy = load_taxonomy()
     try:
         config = parse_config(text, lambda axis: frozenset(taxonomy.ids(axis)))
@@ -202,7 +210,7 @@ def check(
         raise typer.Exit(1) from error
     for note in config_notes(text):
         typer.echo(f"{file}: note: {note}")
-    typer.echo(f"{file} can be used, mode {config.mode}")
+    typer.echo(f"{file} is valid (mode: {config.mode})")
 
 
 # `bot backfill` and `bot replay`: a repository's own history, filled and tried out.
@@ -219,31 +227,33 @@ def register_history(app: typer.Typer) -> None:
 def backfill(
     repository: Annotated[str, typer.Argument(help="The repository, as OWNER/REPO.")],
     source: Annotated[
-        Path | None, typer.Option("--from", help="Read this export (.jsonl, .jsonl.gz) instead of GitHub.")
+        Path | None, typer.Option("--from", help="Read this export (.jsonl or .jsonl.gz) instead of GitHub.")
     ] = None,
     since: Annotated[
         datetime | None,
-        typer.Option(formats=["%Y-%m-%d"], help="Only issues opened on or after this date (GitHub)."),
+        typer.Option(
+            formats=["%Y-%m-%d"], help="Read only issues opened on or after this date (GitHub only)."
+        ),
     ] = None,
     max: Annotated[
         int,
         typer.Option(
-            min=0, help="Read at most this many issues, newest first when reading from GitHub; 0 means all."
+            min=0, help="Maximum number of issues to read (newest first from GitHub); 0 means no limit."
         ),
     ] = 0,
     again: Annotated[bool, typer.Option("--again", help="Delete the stored history and start over.")] = False,
 ) -> None:
-    """Read a repository's issues into its history, so that repeat failures are recognized.
+    """Import a repository's issues into its history so that repeat failures are recognized.
 
-    Nothing is written to GitHub. An interrupted run resumes where it stopped; a later run reads only what has changed.
+    Nothing is written to GitHub. An interrupted run resumes where it stopped, and a later run reads only what changed.
     """
     from bot.cli.operate import fill_from_file, fill_from_github
     from bot.settings import load_settings
 
     if repository.count("/") != 1 or not all(repository.split("/")):
-        raise UserError(f"{repository!r} is not a repository.", "Write it as OWNER/REPO.")
+        raise UserError(f"{repository!r} isn't a repository name.", "Write it as OWNER/REPO.")
     if source is not None and since is not None:
-        raise UserError("--since works with GitHub only.", "Leave it out, or shorten the export.")
+        raise UserError("--since works only when reading from GitHub.", "Drop --since or --from.")
     settings = load_settings()
     with _bar(repository) as tick:
         if source is not None:
@@ -258,11 +268,11 @@ def replay(
     fit: Annotated[
         bool,
         typer.Option(
-            "--fit", help="From now on, use the threshold fitted to this repository's own duplicates."
+            "--fit", help="Fit the threshold to this repository's own duplicates and use it from now on."
         ),
     ] = False,
 ) -> None:
-    """Replay a repository's history in order: what would have been posted or labelled, and what people did."""
+    """Replay a repository's history in order, showing what the bot would have posted or labeled and what people did."""
     from bot.cli.operate import replay_history
     from bot.settings import load_settings
 

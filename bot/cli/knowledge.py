@@ -10,7 +10,9 @@ import typer
 from bot.cli.common import examples, waiting
 
 corpus_app = typer.Typer(
-    help="The corpus of labelled cases.", no_args_is_help=True, epilog=examples("bot corpus stats")
+    help="Inspect, check, and index the corpus of labeled cases.",
+    no_args_is_help=True,
+    epilog=examples("bot corpus stats"),
 )
 
 
@@ -32,10 +34,13 @@ def _ids(typed: str) -> list[str]:
 def taxonomy(
     id: Annotated[
         str | None,
-        typer.Argument(help="An id in any case, e.g. D.2.1, network, fix:hardware.", autocompletion=_ids),
+        typer.Argument(
+            help="A taxonomy ID in upper or lower case, e.g. D.2.1, network, or fix:hardware.",
+            autocompletion=_ids,
+        ),
     ] = None,
 ) -> None:
-    """Explain an id: its meaning, counts, fix patterns and an example case. Without an id, list all."""
+    """Explain a taxonomy ID: its meaning, counts, fix patterns, and an example case. Without an ID, list them all."""
     from rich.console import Console
 
     from bot.render.taxonomy import print_entry, print_overview
@@ -52,7 +57,7 @@ def taxonomy(
 
 @corpus_app.command(epilog=examples("bot corpus stats"))
 def stats() -> None:
-    """Count cases by outcome, framework, type, stage, symptom and label source."""
+    """Count cases by outcome, framework, type, stage, symptom, and label source."""
     from dataclasses import asdict
 
     from rich.console import Console
@@ -76,10 +81,10 @@ def stats() -> None:
 @corpus_app.command(epilog=examples("bot corpus check", "bot corpus check mine.jsonl"))
 def check(
     files: Annotated[
-        list[Path] | None, typer.Argument(help="Your own .jsonl files to check as well.")
+        list[Path] | None, typer.Argument(help="Your own .jsonl files to check as well as the corpus.")
     ] = None,
 ) -> None:
-    """Check every case against the schema and the taxonomy; exit with code 1 if one breaks a rule."""
+    """Check every case against the schema and the taxonomy; exit with code 1 if any case is invalid."""
     from knowledge.cases import check_cases, load_cases
     from knowledge.signatures import load_signatures
     from knowledge.versions import load_facts
@@ -88,7 +93,7 @@ def check(
     for problem in problems:
         print(problem)
     if problems:
-        typer.echo(f"{len(problems)} problems. Fix the lines listed above.", err=True)
+        typer.echo(f"Problems found: {len(problems)}. Fix the lines listed above.", err=True)
         raise typer.Exit(1)
     print(
         f"{len(load_cases())} cases, {len(load_signatures())} signatures, {len(load_facts())} version facts: "
@@ -112,10 +117,12 @@ def build() -> None:
     name="import-labels", epilog=examples("bot corpus import-labels final_categories.xlsx --out labels.jsonl")
 )
 def import_labels_command(
-    sheet: Annotated[Path, typer.Argument(help="final_categories.xlsx of study 1's replication package.")],
-    out: Annotated[Path | None, typer.Option(help="Write the labels here, one JSON record per line.")] = None,
+    sheet: Annotated[Path, typer.Argument(help="final_categories.xlsx from study 1's replication package.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Write the labels to this file, one JSON object per line.")
+    ] = None,
 ) -> None:
-    """Read study 1's sheet, normalise its spellings and show its counts."""
+    """Read study 1's sheet, normalize its spelling, and show its counts."""
     import json
     from dataclasses import asdict
 

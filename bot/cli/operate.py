@@ -64,8 +64,8 @@ def fill_from_github(
     app = make_app(settings)
     if app is None:
         raise SettingsError(
-            f"GitHub can't be read: {', '.join(settings.missing_github_app)} not set.",
-            "Set the App's credentials (docs/github.md), or read an export with --from.",
+            f"Can't read from GitHub: {', '.join(settings.missing_github_app)} not set.",
+            "Set the App's credentials (see docs/github.md), or read an export with --from.",
         )
     try:
         installation, ref = app.find_repository(repository)
@@ -113,9 +113,7 @@ def replay_history(settings: Settings, repository: str, *, fit: bool) -> str:
 def _known(store: HistoryStore, repository: str) -> RepoHistory:
     repo = store.find(repository)
     if repo is None:
-        raise UserError(
-            f"No history is stored for {repository}.", f"Run this first: bot backfill {repository}"
-        )
+        raise UserError(f"No history is stored for {repository}.", f"First run: bot backfill {repository}")
     return repo
 
 
@@ -148,7 +146,7 @@ def open_history(settings: Settings, repository: str, knowledge: Knowledge) -> I
 
 def _unanswered(error: GitHubError) -> UserError:
     return UserError(
-        f"GitHub can't be read now: {error}.", "Run it again later; it goes on where it stopped."
+        f"Can't read from GitHub right now: {error}.", "Run it again later; it resumes where it stopped."
     )
 
 
@@ -170,8 +168,8 @@ def _fill(
         fill(store, repo, source, recorder, tick)
     except Forgotten:
         raise UserError(
-            f"The history of {repository} was deleted while it was filled: the App was removed from it.",
-            "Install the App again, then run this again.",
+            f"The history of {repository} was deleted during the import because the App was removed from it.",
+            "Reinstall the App, then run this command again.",
         ) from None
     return store.count(repo.key)
 

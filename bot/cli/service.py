@@ -27,20 +27,22 @@ def register_mcp(app: typer.Typer) -> None:
 
 
 def mcp() -> None:
-    """Serve triage, explanations, search and diagnostics scripts over MCP (standard input and output); read-only."""
+    """Serve triage, explanations, search, and diagnostics scripts over MCP (stdin and stdout); read-only."""
     from bot.api.mcp_server import serve_stdio
 
     serve_stdio()
 
 
-db_app = typer.Typer(help="The database.", no_args_is_help=True, epilog=examples("bot db upgrade"))
+db_app = typer.Typer(help="Manage the database.", no_args_is_help=True, epilog=examples("bot db upgrade"))
 deliveries_app = typer.Typer(
-    help="Webhook deliveries and their outcomes.",
+    help="List, show, and retry webhook deliveries.",
     no_args_is_help=True,
     epilog=examples("bot deliveries list --state dead", "bot deliveries retry all"),
 )
 admin_app = typer.Typer(
-    help="The maintainers' page.", no_args_is_help=True, epilog=examples("bot admin link --hours 8")
+    help="Get access to the maintainers' page.",
+    no_args_is_help=True,
+    epilog=examples("bot admin link --hours 8"),
 )
 
 
@@ -64,10 +66,10 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on.", min=0, max=65535)] = 8000,
     web_only: Annotated[
-        bool, typer.Option("--web-only", help="Only accept deliveries; `bot worker` processes them.")
+        bool, typer.Option("--web-only", help="Accept deliveries only; leave processing to `bot worker`.")
     ] = False,
 ) -> None:
-    """Run the service: accept webhooks and process them in a worker that this command starts and stops."""
+    """Run the service: accept webhooks and process them in a built-in worker."""
     from bot.serve.processes import ALL_WORK
     from bot.serve.processes import serve as run
 
@@ -79,14 +81,14 @@ def worker(
         int | None, typer.Option(help="Port for this worker's own /metrics. Off by default.", min=1)
     ] = None,
 ) -> None:
-    """Process deliveries. Run as many workers as you like against one database."""
+    """Process deliveries. You can run any number of workers against one database."""
     from bot.serve.processes import ALL_WORK, load_factory, run_worker_process
 
     run_worker_process(_settings_with_logs(), load_factory(ALL_WORK), metrics_port)
 
 
 def doctor() -> None:
-    """Check the settings, database, model, App credentials and Slack, and explain how to fix any problem."""
+    """Check the settings, database, model, App credentials, and Slack, and explain how to fix any problems."""
     from bot.serve.doctor import examine
 
     with waiting("checking"):
@@ -99,17 +101,17 @@ def doctor() -> None:
 
 
 def forget(
-    repository: Annotated[str, typer.Argument(help="OWNER/REPO.")],
-    yes: Annotated[bool, typer.Option("--yes", help="Delete without asking.")] = False,
+    repository: Annotated[str, typer.Argument(help="The repository, as OWNER/REPO.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Delete without asking for confirmation.")] = False,
 ) -> None:
-    """Delete everything stored about a repository: triages, comment records, corrections, deliveries, history."""
+    """Delete everything stored about a repository: triages, comment records, corrections, deliveries, and history."""
     import re
 
     from bot.cli.operate import forget_repository
     from knowledge.errors import InputError
 
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", repository):
-        raise InputError(f"{repository!r} is not a repository.", "Use OWNER/REPO.")
+        raise InputError(f"{repository!r} isn't a repository name.", "Write it as OWNER/REPO.")
     if not yes:
         found = forget_repository(repository, really=False)
         if not found:
@@ -123,7 +125,7 @@ def forget(
 
 
 def corrections() -> None:
-    """Print what people corrected (on GitHub, on the page, in Slack) as labelled cases, one JSON line each."""
+    """Export human corrections (from GitHub, the web page, and Slack) as labeled cases, one JSON object per line."""
     import json
 
     from bot.cli.operate import all_corrections
@@ -147,9 +149,9 @@ def db_upgrade() -> None:
 def deliveries_list(
     state: Annotated[
         Literal["queued", "done", "superseded", "dead"] | None,
-        typer.Option(help="Only deliveries in this state."),
+        typer.Option(help="List only deliveries in this state."),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many to list, newest first.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of deliveries to list.")] = 50,
 ) -> None:
     """List deliveries, newest first."""
     from bot.cli.operate import with_deliveries
@@ -159,7 +161,7 @@ def deliveries_list(
 
 
 @deliveries_app.command("show", epilog=examples("bot deliveries show 0b3fd1a2"))
-def deliveries_show(delivery: Annotated[str, typer.Argument(help="Id of the delivery.")]) -> None:
+def deliveries_show(delivery: Annotated[str, typer.Argument(help="ID of the delivery.")]) -> None:
     """Show one delivery, with its error and the stored part of its payload."""
     import json
 
@@ -178,7 +180,7 @@ def deliveries_show(delivery: Annotated[str, typer.Argument(help="Id of the deli
 
 @deliveries_app.command("retry", epilog=examples("bot deliveries retry 0b3fd1a2", "bot deliveries retry all"))
 def deliveries_retry(
-    delivery: Annotated[str, typer.Argument(help="Id of a dead delivery, or `all`.")],
+    delivery: Annotated[str, typer.Argument(help="ID of a dead delivery, or `all`.")],
 ) -> None:
     """Requeue a dead delivery."""
     from bot.cli.operate import retry_dead
@@ -186,7 +188,7 @@ def deliveries_retry(
     retried = retry_dead(None if delivery == "all" else delivery)
     if not retried and delivery != "all":
         raise _unknown(delivery, "dead ")
-    typer.echo(f"queued {len(retried)} again")
+    typer.echo(f"requeued {len(retried)}")
 
 
 @admin_app.command("link", epilog=examples("bot admin link --hours 8"))
@@ -225,7 +227,7 @@ def _line(delivery: StoredDelivery) -> str:
 def _unknown(delivery: str, kind: str = "") -> Exception:
     from knowledge.errors import UserError
 
-    return UserError(f"There is no {kind}delivery {delivery!r}.", "See `bot deliveries list`.")
+    return UserError(f"There is no {kind}delivery {delivery!r}.", "List them with: bot deliveries list")
 
 
 def _settings_with_logs() -> Settings:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import chain
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from bot.cli.common import examples, waiting
-from knowledge.errors import InputError, UserError
+from knowledge.errors import InputError, UserError, reason
 
 if TYPE_CHECKING:
     from bot.cli.operate import Look
@@ -111,35 +111,43 @@ def triage_command(
     reports: Annotated[
         list[str],
         typer.Argument(
-            help="Files (.md, .txt, .log, a GitHub issue as .json, a .jsonl batch), a folder with the logs of one job, "
-            "or - for standard input."
+            help="Files (.md, .txt, .log, a GitHub issue as .json, or a .jsonl batch), a folder with the logs of one "
+            "job, or - for standard input."
         ),
     ],
     format: Annotated[
-        Format | None, typer.Option(help="Output format. A batch is always JSON, one triage per line.")
+        Format | None, typer.Option(help="Output format. Batch output is always JSON, one result per line.")
     ] = None,
     top: Annotated[int, typer.Option(min=1, max=16, help="Maximum number of fixes and cases to show.")] = 5,
-    out_script: Annotated[Path | None, typer.Option(help="Write the diagnostics script here.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the output here instead of printing it.")] = None,
+    out_script: Annotated[
+        Path | None, typer.Option(help="Write the diagnostics script to this file.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the output to this file instead of printing it.")
+    ] = None,
     result: Annotated[
-        Path | None, typer.Option(help="File with the diagnostics output; updates the cause probabilities.")
+        Path | None,
+        typer.Option(
+            help="Read the diagnostics script's output from this file and update the cause probabilities."
+        ),
     ] = None,
     brief: Annotated[
-        bool, typer.Option("--brief", help="Print only the finding, why, and what to do: 12 lines at most.")
+        bool,
+        typer.Option("--brief", help="Print only the finding, the cause, and the fix (at most 12 lines)."),
     ] = False,
     long: Annotated[
-        bool, typer.Option("--long", help="Print everything: classification, similar issues, all fixes.")
+        bool, typer.Option("--long", help="Print everything: classification, similar issues, and all fixes.")
     ] = False,
     together: Annotated[
         bool,
         typer.Option(
-            "--together", help="Read the files or folder as the logs of one job, one file per rank or node."
+            "--together", help="Treat the files or folder as the logs of one job, one file per rank or node."
         ),
     ] = False,
     repository: Annotated[
         str | None,
         typer.Option(
-            help="Search this repository's history (OWNER/REPO) for the same failure; see `bot backfill`."
+            help="Search this repository's history (OWNER/REPO) for the same failure. Run `bot backfill` first."
         ),
     ] = None,
     dry_run: Annotated[
@@ -147,19 +155,24 @@ def triage_command(
         typer.Option("--dry-run", help="Print what would be sent to the configured LLM, without sending it."),
     ] = False,
 ) -> None:
-    """Triage failure reports: what failed, why, how similar cases were fixed, what to run next."""
+    """Triage failure reports: what failed, why, how similar cases were fixed, and what to run next."""
     from bot.reports.files import is_batch
 
-    if brief and (long or format in ("markdown", "json")):
-        raise UserError("--brief works with the terminal format only, without --long.", "Omit one of them.")
+    if brief and long:
+        raise UserError("--brief and --long can't be used together.", "Drop one of them.")
+    if brief and format in ("markdown", "json"):
+        raise UserError("--brief works only with --format terminal.", f"Drop --brief or --format {format}.")
     batches = [] if together else [path for path in reports if is_batch(path)]
-    if batches and (len(reports) > 1 or format in ("terminal", "markdown") or out_script or result or brief):
-        raise UserError(
-            "A .jsonl batch must be the only input and always prints JSON.",
-            "Use: bot triage --format json BATCH.jsonl",
-        )
+    if batches:
+        only_json = {
+            f"--format {format}": format in ("terminal", "markdown"),
+            "--out-script": out_script,
+            "--result": result,
+            "--brief": brief,
+        }
+        _check_batch(len(reports), [option for option, given in only_json.items() if given])
     if out_script and len(reports) > 1 and not together:
-        raise UserError("--out-script works with one report only.", "Triage the reports one at a time.")
+        raise UserError("--out-script works with only one report.", "Triage the reports one at a time.")
     if dry_run:
         llm = configured_llm()
         asked = _records(batches[0]) if batches else (one.report for one in _inputs(reports, together))
@@ -183,6 +196,17 @@ def triage_command(
 
                 _write(out_script, whole_script(triage, told) or NO_SCRIPT)
             _show(triage, knowledge, form, given)
+
+
+def _check_batch(inputs: int, clashing: Sequence[str]) -> None:
+    """UserError for what a batch can't be combined with: other inputs, options that ask for anything but JSON."""
+    if inputs > 1:
+        raise UserError("A .jsonl batch must be the only input.", "Run `bot triage` on it separately.")
+    if clashing:
+        raise UserError(
+            f"The output for a .jsonl batch is always JSON, so {clashing[0]} can't be used with it.",
+            f"Drop {clashing[0]}.",
+        )
 
 
 def _inputs(paths: list[str], together: bool) -> list[Input]:
@@ -222,9 +246,7 @@ def _read(path: Path) -> str:
     try:
         return path.read_text("utf-8", "replace")
     except OSError as error:
-        raise InputError(
-            f"{printable(str(path))} cannot be read: {error.strerror}.", "Check the path."
-        ) from error
+        raise InputError(f"Can't read {printable(str(path))}: {reason(error)}.", "Check the path.") from error
 
 
 def _show(triage: Triage, knowledge: Knowledge, form: _Form, given: Input) -> None:
@@ -300,8 +322,8 @@ def _batch(path: str, top: int, out: Path | None, repository: str | None) -> Non
                 sink.write(look(record, triage_of(record, None)).model_dump_json() + "\n")
     if bad:
         raise UserError(
-            f"{bad} lines of {printable(path)} are not valid records.",
-            'An {"id", "error"} object was written for each.',
+            f"{printable(path)} has {bad} invalid {'line' if bad == 1 else 'lines'}.",
+            'The output has an {"id", "error"} object for each.',
         )
 
 
@@ -315,4 +337,4 @@ def _write(path: Path, text: str) -> None:
     try:
         path.write_text(text, "utf-8")
     except OSError as error:
-        raise UserError(f"{path} cannot be written: {error.strerror}.", "Choose another file.") from error
+        raise UserError(f"Can't write {path}: {reason(error)}.", "Choose another file.") from error

@@ -131,7 +131,7 @@ def database_url(settings: Settings) -> Iterator[str]:
         # libpq adds a question on further lines.
         reason = str(error).partition("\n")[0].removeprefix("connection failed: ").rstrip(".")
         raise SettingsError(
-            f"Cannot connect to the database: {reason}.",
+            f"Can't connect to the database: {reason}.",
             "Check DISTRIAGE_DATABASE_URL (postgresql://user:password@host/name) and that the server is running.",
         ) from None
     yield url

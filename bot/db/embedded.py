@@ -49,7 +49,7 @@ def start_embedded(data_dir: Path) -> EmbeddedPostgres:
         pgdata.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise SettingsError(
-            f"The data folder is not writable: {error}.", "Set DISTRIAGE_DATA_DIR to a folder you own."
+            f"Can't write to the data folder: {error}.", "Set DISTRIAGE_DATA_DIR to a folder you own."
         ) from error
     lock = fasteners.InterProcessLock(data_dir / ".postgres.lock")
     modes = _parent_modes(pgdata)
@@ -60,7 +60,7 @@ def start_embedded(data_dir: Path) -> EmbeddedPostgres:
         _start(server)
     except (OSError, subprocess.SubprocessError, AssertionError) as error:
         raise SettingsError(
-            f"The embedded PostgreSQL does not start ({type(error).__name__}); its log is {pgdata / 'log'}.",
+            f"The embedded PostgreSQL doesn't start ({type(error).__name__}). Its log is {pgdata / 'log'}.",
             "Fix the problem in the log, or set DISTRIAGE_DATABASE_URL to a PostgreSQL server.",
         ) from error
     finally:

@@ -326,7 +326,7 @@ def _patiently(do: Callable[[], Result], sleep: Callable[[float], None]) -> Resu
             waited += error.after
             if waited > _MOST_WAITING:
                 raise UserError(
-                    f"GitHub cannot be reached now: {error}.", "Run the job again later."
+                    f"Can't reach GitHub right now: {error}.", "Run the job again later."
                 ) from error
             sleep(error.after)
 

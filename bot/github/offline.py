@@ -150,7 +150,7 @@ def simulate(payload: dict[str, Any], core: Core, config_text: str | None = None
     kept = storable({"installation": {"id": 0}, **payload}, keep_text=True)
     event = parse("issue_comment" if "comment" in payload else "issues", kept)
     if isinstance(event, Ignored) and event.reason == "malformed":
-        raise InputError("This is neither a webhook payload nor an issue.", _REMEDY)
+        raise InputError("The file is neither a webhook payload nor an issue.", _REMEDY)
     if isinstance(event, Ignored):
         return Simulation(f"ignored: {event.reason}", config.mode, writes=False)
     if isinstance(event, CommandGiven):
@@ -158,7 +158,7 @@ def simulate(payload: dict[str, Any], core: Core, config_text: str | None = None
         told = command.word if isinstance(command, Command) else getattr(command, "reason", "?")
         return Simulation(f"command: {told}", config.mode, writes=config.mode != "shadow")
     if not isinstance(event, IssueText):
-        raise InputError("The payload is not an event on an issue.", _REMEDY)
+        raise InputError("The payload isn't an event on an issue.", _REMEDY)
     alone = leave_alone(event.issue, config, event.repo_open)
     if alone:
         return Simulation(f"ignored: {alone}", config.mode, writes=False)

@@ -23,7 +23,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from bot.render.comment import Level
-from knowledge.errors import UserError
+from knowledge.errors import UserError, any_of
 from knowledge.frameworks import framework_id, framework_ids
 from knowledge.text.quote import clean, shorten
 from knowledge.triage import AxisName
@@ -89,7 +89,7 @@ def _repeated(node: yaml.Node | None, path: KeyPath) -> Iterator[tuple[KeyPath, 
             if key.value in seen:
                 yield (
                     where,
-                    f"{code('.'.join(map(str, where)))} is given again in line {key.start_mark.line + 1}",
+                    f"{code('.'.join(map(str, where)))} is repeated on line {key.start_mark.line + 1}",
                 )
             seen.add(key.value)
             yield from _repeated(value, where)
@@ -141,14 +141,15 @@ def _sentence(error: ErrorDetails, keys: Mapping[str, Collection[str]]) -> str:
         return what + _meant(str(value), allowed)
     if error["type"] in _MAPPING:
         return f"{code(name) if path else 'the file'} must contain keys with values"
-    return f"{_named(name, value)} must {_rule(error['msg'])}"
+    rule = _rule(error["msg"])
+    bounded = isinstance(value, int | float) and rule.startswith(("be at most", "be at least"))
+    return f"{_named(name, value)} {'is out of range; it ' if bounded else ''}must {rule}"
 
 
 def unknown_id(axis: str, given: str, known: Collection[str]) -> str:
     """A mapped id that the taxonomy does not have."""
     near = difflib.get_close_matches(given, sorted(known), n=3, cutoff=0.0)
-    nearest = ", ".join(code(id_) for id_ in near)
-    return f"{code(f'labels.{axis}')} has no id {code(given)}; the nearest are {nearest}"
+    return f"{code(f'labels.{axis}')} has no id {code(given)}; did you mean {any_of(map(code, near))}?"
 
 
 def at(line: int | None, said: str) -> str:
@@ -183,7 +184,10 @@ def _meant(given: str, known: Collection[str]) -> str:
 def _rule(message: str) -> str:
     message = message.partition(", unable to ")[0]
     opening = next((o for o in _OPENINGS if message.startswith(o)), None)
-    return message.removeprefix(opening) if opening else f"be valid ({message[:80]})"
+    if opening is None:
+        return f"be valid ({message[:80]})"
+    rule = message.removeprefix(opening)
+    return rule.replace("less than or equal to", "at most").replace("greater than or equal to", "at least")
 
 
 CONFIG_PATH = ".github/distriage.yml"
@@ -370,7 +374,7 @@ class _PlainLoader(yaml.SafeLoader):
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
             line = self.get_mark().line + 1
-            raise ConfigError([at(line, "YAML aliases are not allowed, write the values out")])
+            raise ConfigError([at(line, "YAML aliases are not allowed; write the values out")])
         return super().compose_node(parent, index)
 
 
@@ -424,7 +428,7 @@ def _read(text: str) -> tuple[Any, Places]:
         raise ConfigError(["the file is nested too deeply"]) from error
     except (ValueError, OverflowError) as error:
         # A date or a number that YAML recognises and Python cannot hold.
-        raise ConfigError(["a date or number in the file cannot be read"]) from error
+        raise ConfigError(["the file contains an invalid date or number"]) from error
     finally:
         if loader is not None:
             loader.dispose()

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from bot.history.records import HistoryStore, LabelChange, Outcome, PastIssue, Progress, RepoHistory
 from bot.history.search import Releases, kept_issue
 from bot.ports import Recorder
-from knowledge.errors import InputError, UserError
+from knowledge.errors import InputError, UserError, reason
 from knowledge.history.record import aware
 from knowledge.history.tracker import Line, exported
 
@@ -62,8 +62,8 @@ def fill(
         made = recorder.records([issue.post for issue in new])
         if made.encoder != repo.encoder:
             raise UserError(
-                f"The history of {repo.full_name} was made with another model.",
-                f"Start over: bot backfill --again {repo.full_name}",
+                f"The history of {repo.full_name} was built with a different model.",
+                f"Rebuild it with: bot backfill --again {repo.full_name}",
             )
         records = {issue.post.id: record for issue, record in zip(new, made.records, strict=True)}
         kept = [kept_issue(issue, records.get(issue.post.id)) for issue in page.issues]
@@ -97,7 +97,7 @@ class Export:
                 digest = hashlib.sha256(opened.read(_SAMPLE))
             digest.update(str(file.stat().st_size).encode())
         except OSError as error:
-            raise InputError(f"{file} cannot be read: {error.strerror}.", "Check the path.") from error
+            raise InputError(f"Can't read {file}: {reason(error)}.", "Check the path.") from error
         self._source = f"file:{digest.hexdigest()[:16]}"
 
     def start(self, progress: Progress) -> Progress:

@@ -168,7 +168,7 @@ def convert(api_url: str, code: str) -> CreatedApp:
     try:
         answer = httpx2.post(url, headers=headers, timeout=_TIMEOUT, follow_redirects=False)
     except httpx2.HTTPError as error:
-        raise NotCreated(f"GitHub cannot be reached ({type(error).__name__}).") from error
+        raise NotCreated(f"Can't reach GitHub ({type(error).__name__}).") from error
     if answer.status_code != 201 or len(answer.content) > _ANSWER_BYTES:
         raise NotCreated(f"GitHub answered {answer.status_code}: the code is unknown or has expired.")
     try:
@@ -182,9 +182,9 @@ def convert(api_url: str, code: str) -> CreatedApp:
             str(data.get("client_secret") or ""),
         )
     except (ValueError, KeyError, TypeError) as error:
-        raise NotCreated("GitHub's answer cannot be read.") from error
+        raise NotCreated("Can't read GitHub's answer.") from error
     if "PRIVATE KEY" not in found.pem or not found.webhook_secret or not re.fullmatch(r"[\w-]+", found.slug):
-        raise NotCreated("GitHub's answer cannot be read.")
+        raise NotCreated("Can't read GitHub's answer.")
     return found
 
 

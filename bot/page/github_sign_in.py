@@ -136,15 +136,13 @@ class GitHubUsers:
         """Who came back with a code. Raises `NotSignedIn`."""
         verifier = self._verifier(cookie, state)
         if verifier is None or not _CODE.fullmatch(code):
-            raise NotSignedIn(
-                "This answer does not belong to a sign-in of this browser, or came too late.", 403
-            )
+            raise NotSignedIn("This sign-in was started in a different browser, or it has expired.", 403)
         try:
             with httpx2.Client(timeout=_TIMEOUT, follow_redirects=False) as client:
                 return _person(client, self.api_url, self._token(client, code, verifier))
         except (httpx2.HTTPError, ValueError, KeyError, TypeError) as error:
             log.warning("sign-in failed", error=type(error).__name__)
-            raise NotSignedIn("GitHub cannot be reached, or its answer cannot be read.", 502) from error
+            raise NotSignedIn("Can't reach GitHub, or can't read its answer.", 502) from error
 
     def _verifier(self, cookie: str, state: str) -> str | None:
         try:
@@ -165,7 +163,7 @@ class GitHubUsers:
         url = f"{self.web_url}/login/oauth/access_token"
         answer = client.post(url, data=sent, headers={"accept": "application/json"}).json()
         if "access_token" not in answer:
-            raise NotSignedIn("GitHub did not accept this sign-in. Try again.", 403)
+            raise NotSignedIn("GitHub rejected this sign-in. Try again.", 403)
         return str(answer["access_token"])
 
     def _signer(self) -> URLSafeSerializer:

@@ -118,8 +118,8 @@ def happened(event: Event) -> str:
             return f"{by} corrected: {labels}"
         case "dismissed":
             return f"{'Somebody' if by == '?' else by} {_DISMISSED.get(event.text, event.text)}"
-        case "labelled" | "unlabelled":
-            done = "set" if event.kind == "labelled" else "removed"
+        case "labeled" | "unlabeled":
+            done = "set" if event.kind == "labeled" else "removed"
             return f"{'The bot' if event.more['by_us'] else by} {done} the label {event.text}"
         case "asked":
             ended = f" on {event.more['ended']}" if event.more["ended"] else ""

@@ -223,7 +223,7 @@ SELECT * FROM (
   UNION ALL SELECT at, 'corrected', by_login, '', jsonb_build_object('labels', labels, 'comment_id', comment_id)
     FROM corrections {_OF_ISSUE}
   UNION ALL SELECT at, 'dismissed', by_login, how, '{{}}' FROM dismissals {_OF_ISSUE}
-  UNION ALL SELECT at, CASE WHEN added THEN 'labelled' ELSE 'unlabelled' END, by_login, label,
+  UNION ALL SELECT at, CASE WHEN added THEN 'labeled' ELSE 'unlabeled' END, by_login, label,
     jsonb_build_object('by_us', by_us) FROM label_facts {_OF_ISSUE}
   UNION ALL SELECT asked_at, 'asked', '', ask, jsonb_build_object('state', state,
     'ended', to_char(ended_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')) FROM requests {_OF_ISSUE}

@@ -63,7 +63,7 @@ def feedback_fold(by_model: str | None = None, *, from_history: bool = False) ->
         return fold("Automated reply. Wrong or unhelpful?", f"{by_program} {FEEDBACK}")
     who = (
         f"This reply was drafted by a language model ({code_span(by_model, 60)}). A program checked it against the "
-        "report and the catalogue of known failures, and a second call tried to refute it."
+        "report and the catalog of known failures, and a second call tried to refute it."
     )
     return fold("Automated reply by a language model. Wrong or unhelpful?", f"{who} {FEEDBACK}")
 

@@ -216,4 +216,4 @@ def labels_line(labels: CaseLabels) -> str:
 
 def source_mark(label_source: str) -> str:
     """Who labelled a case."""
-    return "labelled by people" if label_source.startswith("human") else "labelled by a model"
+    return "labeled by people" if label_source.startswith("human") else "labeled by a model"

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import re2
 
-from knowledge.errors import InputError
+from knowledge.errors import InputError, any_of, reason
 from knowledge.evidence.lines import Kind
 from knowledge.evidence.prefixes import split_prefix
 from knowledge.evidence.shape import shape_of
@@ -94,7 +94,7 @@ def read_bytes(path: str) -> tuple[bytes, Gap | None]:
         ) from error
     except OSError as error:
         raise InputError(
-            f"{printable(path)} cannot be read: {error.strerror}.",
+            f"Can't read {printable(path)}: {reason(error)}.",
             "Check the path, or use - to read standard input.",
         ) from error
 
@@ -123,7 +123,7 @@ def decode(raw: bytes, name: str) -> tuple[str, list[str]]:
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         return raw.decode("utf-16", "replace"), []
     if b"\0" in raw[:4096] or _looks_binary(raw):
-        raise InputError(f"{name} is binary, not text.", "Provide the log or report as plain text (UTF-8).")
+        raise InputError(f"{name} is binary, not text.", "Pass the log or report as plain text (UTF-8).")
     try:
         return raw.decode("utf-8-sig"), []
     except UnicodeDecodeError:
@@ -172,7 +172,7 @@ def _read_text(path: str) -> tuple[str, str, tuple[str, ...], Gap | None]:
         notes.insert(0, gap.note)
     if not text.strip():
         raise InputError(
-            f"{_shown(path)} is empty.", "Add the report's text: what you ran and what it printed."
+            f"{_shown(path)} is empty.", "Add the report text: what you ran and what it printed."
         )
     return name, text, tuple(notes), gap
 
@@ -248,7 +248,7 @@ def _logs_of(path: str) -> list[str]:
         return [path]
     found = sorted(file for file in Path(path).iterdir() if file.suffix.lower() in _LOGS and file.is_file())
     if not found:
-        raise InputError(f"{path} contains no log.", f"Pass files that end in {', '.join(_LOGS)}.")
+        raise InputError(f"{path} contains no log files.", f"Their names must end in {any_of(_LOGS)}.")
     return [str(file) for file in found]
 
 
@@ -289,7 +289,7 @@ def read_batch(path: str) -> Iterator[Report | BadRecord]:
                 if line.strip():
                     yield _record(line, number)
     except OSError as error:
-        raise InputError(f"{printable(path)} cannot be read: {error.strerror}.", "Check the path.") from error
+        raise InputError(f"Can't read {printable(path)}: {reason(error)}.", "Check the path.") from error
 
 
 def count_lines(path: str) -> int:
@@ -301,10 +301,10 @@ def count_lines(path: str) -> int:
 def _record(line: bytes, number: int) -> Report | BadRecord:
     try:
         row = json.loads(line)
-    except ValueError as error:
-        return BadRecord(f"line {number}", f"line {number} is not valid JSON: {error}")
+    except ValueError:
+        return BadRecord(f"line {number}", f"line {number} isn't valid JSON")
     if not isinstance(row, dict) or not ("body" in row or "title" in row):
-        return BadRecord(f"line {number}", f'line {number} is not a record {{"id", "title", "body"}}')
+        return BadRecord(f"line {number}", f'line {number} isn\'t a record {{"id", "title", "body"}}')
     id = printable(str(row.get("id") or f"line {number}"))
     return Report(id, _text(row.get("title")), _text(row.get("body")), opened=_day(row))
 
@@ -318,14 +318,15 @@ def _from_json(text: str, name: str, notes: tuple[str, ...]) -> Report:
         value = json.loads(text)
     except ValueError as error:
         raise InputError(
-            f"{name} is not valid JSON: {error}.", "Use a GitHub issue as returned by the API."
+            f"{name}, line {getattr(error, 'lineno', 1)}: not valid JSON.",
+            "Use a GitHub issue as returned by the API.",
         ) from error
     if isinstance(value, dict) and isinstance(value.get("issue"), dict):
         value = value["issue"]
     if not isinstance(value, dict) or not isinstance(value.get("title"), str):
         raise InputError(
-            f"{name} is JSON, but not an issue.",
-            'Use an object with "title" and "body", as GitHub\'s API returns it.',
+            f"{name} is JSON, but not a GitHub issue.",
+            'It needs "title" and "body", as in a response from GitHub\'s API.',
         )
     body = value.get("body")
     if not isinstance(body, str | None):

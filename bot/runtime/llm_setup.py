@@ -91,7 +91,8 @@ def standing(settings: Settings) -> str | None:
     if silent or measured is None:
         return (
             silent
-            or f"{config.model} is used; it was not measured, so it counts as far as it fits the local one"
+            or f"{config.model} is used. It hasn't been measured, so it counts only "
+            "as far as it agrees with the local model"
         )
     return f"{config.model} is used; measured: {measured.why}"
 
@@ -110,7 +111,7 @@ def llm_config(settings: Settings) -> LlmConfig | None:
     budgets = (settings.llm_daily_budget, settings.llm_repository_daily_budget)
     if any(b is not None for b in budgets) and settings.llm_price_input + settings.llm_price_output == 0:
         raise SettingsError(
-            "An LLM budget is set, but both prices of the LLM are 0, so it would never be spent.",
+            "An LLM budget is set, but both LLM prices are 0, so the budget would have no effect.",
             "Set DISTRIAGE_LLM_PRICE_INPUT and DISTRIAGE_LLM_PRICE_OUTPUT, or unset the budget.",
         )
     return LlmConfig(

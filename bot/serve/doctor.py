@@ -117,7 +117,7 @@ def _github_answers(settings: Settings) -> Iterator[Checked]:
         yield Checked(
             "broken",
             "github",
-            f"the App cannot sign in (HTTP {error.status or 'none'})",
+            f"the App can't sign in (HTTP {error.status or 'none'})",
             "Check DISTRIAGE_GITHUB_APP_ID, the private key and DISTRIAGE_GITHUB_API_URL.",
         )
         return
@@ -142,5 +142,5 @@ def _permissions(given: dict[str, str]) -> Iterator[Checked]:
             "missing",
             "github",
             f"the App has permissions that it does not need ({', '.join(more)})",
-            "Remove them on the App's page; it needs issues, metadata and contents only.",
+            "Remove them on the App's page; it needs only issues, metadata, and contents.",
         )

@@ -121,8 +121,8 @@ def _bound(config: uvicorn.Config, metrics_port: int | None) -> list[socket.sock
             # strerror of this exception repeats the address.
             why = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
             raise SettingsError(
-                f"{config.host}:{port} cannot be listened on: {why}.",
-                "Use another --port (or DISTRIAGE_METRICS_PORT), or stop what uses it.",
+                f"Can't listen on {config.host}:{port}: {why[:1].lower()}{why[1:]}.",
+                "Choose another --port (or DISTRIAGE_METRICS_PORT), or stop the process that uses it.",
             ) from None
     return sockets
 

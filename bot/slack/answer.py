@@ -362,7 +362,7 @@ def _footer(view: View) -> Block:
     how = ""
     if view.shared and view.updated:
         how = "Reply in this thread with logs or the script's output to update this answer."
-    basis = "From labelled cases and the lines quoted, by a program."
+    basis = "From labeled cases and the lines quoted, by a program."
     notes = [prose(note, 150) for note in (*view.notes, *view.triage.evidence.notes)[:4]]
     lines = [" ".join(filter(None, [who, how, basis])), *notes]
     return ContextBlock(elements=[mrkdwn(line) for line in lines])

@@ -139,7 +139,7 @@ def _installed(settings: Settings, store: SlackStore) -> Iterator[Checked]:
             continue
         if token is None:
             yield broken(
-                f"the token of {one.workspace} cannot be read or renewed",
+                f"can't read or renew the token of {one.workspace}",
                 "Put its key back into DISTRIAGE_SLACK_TOKEN_KEY, or install the app there again.",
             )
         else:

@@ -75,7 +75,7 @@ def install_router(client: OAuthClient, ports: SlackPorts) -> APIRouter:
                 400,
             )
         if not code:
-            return _page("The installation was cancelled.", 400)
+            return _page("The installation was canceled.", 400)
         try:
             name = await asyncio.to_thread(_install, client, ports, code)
         except (SlackError, TryLater) as error:

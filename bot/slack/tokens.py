@@ -54,7 +54,7 @@ class Vault:
         keys = [key for key in keys if key]
         if not keys or any(len(key) < SHORTEST_KEY for key in keys):
             raise SettingsError(
-                f"DISTRIAGE_SLACK_TOKEN_KEY: a key has fewer than {SHORTEST_KEY} characters.",
+                f"DISTRIAGE_SLACK_TOKEN_KEY contains a key with fewer than {SHORTEST_KEY} characters.",
                 'Generate one with: python -c "import secrets; print(secrets.token_urlsafe(32))".',
             )
         return cls(keys)

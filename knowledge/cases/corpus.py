@@ -14,7 +14,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from knowledge.errors import DataError
+from knowledge.errors import DataError, reason
 from knowledge.taxonomy import load_taxonomy
 from knowledge.taxonomy.model import case_id
 from knowledge.triage import RESOLUTION_CHARS, CaseLabels
@@ -115,7 +115,7 @@ def label_problems(case: Case) -> list[str]:
         "topic": [labels.topic] if labels.topic else [],
     }
     return [
-        f"labels.{axis}: {one!r} is not a valid {axis} id"
+        f"labels.{axis}: {one!r} isn't a valid {axis} ID"
         for axis, ids in given.items()
         for one in ids
         if one not in taxonomy.ids(axis)
@@ -158,7 +158,9 @@ def _crosswalk(case: Case) -> list[str]:
     known = [fix for fix in case.labels.fix if fix in taxonomy.ids("fix")]
     told = list(dict.fromkeys(taxonomy.cause_of_fix(fix) for fix in known))
     return (
-        [] if told == case.labels.cause else [f"labels.cause: the fixes tell {told}, not {case.labels.cause}"]
+        []
+        if told == case.labels.cause
+        else [f"labels.cause: the fixes imply {told}, not {case.labels.cause}"]
     )
 
 
@@ -167,18 +169,18 @@ def _link(case: Case) -> list[str]:
         named = case_id(case.url)
     except DataError as error:
         return [f"url: {error.message}"]
-    return [] if named == case.id else [f"url: leads to {named}, the id is {case.id}"]
+    return [] if named == case.id else [f"url: links to {named}, but the ID is {case.id}"]
 
 
 def _ending(case: Case) -> list[str]:
     """What is wrong with how a case is said to have ended: text, link and date, or a reason and a date."""
     problems = []
     if bool(case.resolution) != bool(case.resolution_link):
-        problems.append("resolution: a resolution needs a resolution_link, and the other way round")
+        problems.append("resolution: resolution and resolution_link must be given together")
     if case.resolution and case.not_known:
         problems.append("not_known: the case has a resolution")
     if bool(case.resolution or case.not_known) != bool(case.looked_up):
-        problems.append("looked_up: goes with a resolution or with not_known")
+        problems.append("looked_up: must be given exactly when resolution or not_known is")
     if len(case.resolution or "") > RESOLUTION_CHARS:
         problems.append(f"resolution: longer than {RESOLUTION_CHARS} characters")
     if case.resolution_link and not _TELLS.fullmatch(case.resolution_link):
@@ -270,7 +272,8 @@ def _lines(path: Path) -> list[str]:
         text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8")
     except (OSError, EOFError, UnicodeDecodeError) as error:
         raise DataError(
-            f"{path}: cannot be read ({error}).", "Use a UTF-8 file with one JSON object per line."
+            f"Can't read {path}: {reason(error) if isinstance(error, OSError) else error}.",
+            "Use a UTF-8 file with one JSON object per line.",
         ) from error
     # Not splitlines(): a JSON string may hold U+2028 and its like unescaped.
     return text.removesuffix("\n").split("\n") if text else []
@@ -298,7 +301,7 @@ def load_cases(*additional: Path) -> tuple[Case, ...]:
     given = sound_cases(additional)
     for case in given:
         if case.id in taken:
-            raise DataError(f"{case.id} is a case of the shipped corpus.", "Give it a different id.")
+            raise DataError(f"{case.id} is already in the bundled corpus.", "Give it a different ID.")
     return (*shipped, *given)
 
 
@@ -307,7 +310,7 @@ def _shipped_cases() -> tuple[Case, ...]:
     try:
         return tuple(Record.model_validate_json(line).as_case() for line in lines)
     except ValidationError as error:
-        raise DataError(f"The shipped corpus is damaged: {error}.", "Install distriage again.") from error
+        raise DataError(f"The bundled corpus is damaged: {error}.", "Reinstall distriage.") from error
 
 
 def check_cases(*additional: Path) -> tuple[Problem, ...]:

@@ -65,7 +65,7 @@ def _shipped() -> Tables:
         return Tables(np.array(kept["owner"]), np.array(kept["ratios"]), np.array(kept["elsewhere"]))
     except (OSError, ValueError, KeyError) as error:
         raise DataError(
-            f"{COMPILED_TABLES.name} cannot be read: {error}.", "Run: python -m knowledge.findings.compile"
+            f"Can't read {COMPILED_TABLES.name}: {error}.", "Run: python -m knowledge.findings.compile"
         ) from error
 
 

@@ -54,7 +54,7 @@ def source() -> Source:
         return Source(pieces, kept["imports"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(
-            f"{COMPILED_PIECES.name} cannot be read: {error}.", "Run: python -m knowledge.findings.compile"
+            f"Can't read {COMPILED_PIECES.name}: {error}.", "Run: python -m knowledge.findings.compile"
         ) from error
 
 

@@ -149,7 +149,7 @@ def catalogue() -> tuple[Probe, ...]:
         return tuple(_from_json(entry) for entry in json.loads(COMPILED_PROBES.read_text("utf-8")))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(
-            f"{COMPILED_PROBES.name} cannot be read: {error}.", "Run: python -m knowledge.findings.compile"
+            f"Can't read {COMPILED_PROBES.name}: {error}.", "Run: python -m knowledge.findings.compile"
         ) from error
 
 
@@ -190,7 +190,7 @@ def read_probe(item: Mapping[str, Any], source: str) -> Probe:
         raise DataError(f"{name} has unknown keys {sorted(unknown)}.")
     outcomes = tuple(read_outcome(one, name) for one in item["outcome"])
     if not any(one.healthy or one.inconclusive for one in outcomes):
-        raise DataError(f"{name} needs an outcome that is not a finding.")
+        raise DataError(f"{name} needs an outcome that isn't a finding.")
     for cause in CAUSES:
         if (total := sum(one.p.get(cause, one.otherwise) for one in outcomes if one.finding)) > 0.97:
             raise DataError(f"{name} leaves nothing for the healthy state given {cause} ({total:.2f}).")
@@ -211,9 +211,9 @@ def read_outcome(item: Mapping[str, Any], name: str) -> Outcome:
             raise DataError(f"{where}: only a finding has likelihoods.")
         return outcome
     if outcome.inconclusive or not outcome.p:
-        raise DataError(f"{where}: a finding speaks for at least one cause.")
+        raise DataError(f"{where}: a finding must point to at least one cause.")
     if not 0 < outcome.otherwise < 1:
-        raise DataError(f"{where}: `otherwise` must be above 0 and below 1.")
+        raise DataError(f"{where}: `otherwise` must be between 0 and 1.")
     if low := sorted(cause for cause, p in outcome.p.items() if p < outcome.otherwise):
         raise DataError(f"{where}: seen less often with {low} than elsewhere.")
     return outcome

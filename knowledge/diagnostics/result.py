@@ -97,7 +97,7 @@ def parse_result(text: str) -> tuple[ProbeResult, ...]:
         )
     if len(blocks) > MOST_BLOCKS:
         raise InputError(
-            f"The text contains more than {MOST_BLOCKS} blocks.", "Paste the blocks of fewer ranks."
+            f"The text contains more than {MOST_BLOCKS} blocks.", "Paste the blocks from fewer ranks."
         )
     found = {one.checksum: one for one in (read_block(body, place) for place, body in enumerate(blocks, 1))}
     return tuple(found.values())
@@ -136,18 +136,20 @@ def read_block(body: str, place: int) -> ProbeResult:
     try:
         data = json.loads(body, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"Result block {place} is incomplete: it is not JSON.", again) from error
+        raise InputError(f"Result block {place} is incomplete: it isn't valid JSON.", again) from error
     if (
         isinstance(data, dict)
         and data.get("schema") != SCHEMA
         and str(data.get("schema", "")).startswith("distriage-result/")
     ):
         raise InputError(
-            f"Result block {place} has another schema version.",
-            "Use the script from a new triage of this report.",
+            f"Result block {place} has a different schema version.",
+            "Triage the report again and use the new script.",
         )
     if not isinstance(data, dict) or data.get("checksum") != checksum(data):
-        raise InputError(f"Result block {place} does not match its checksum: it was cut or changed.", again)
+        raise InputError(
+            f"Result block {place} doesn't match its checksum: it was cut off or changed.", again
+        )
     try:
         return ProbeResult.model_validate(data)
     except ValidationError as error:
@@ -156,7 +158,7 @@ def read_block(body: str, place: int) -> ProbeResult:
             str(part) for part in error.errors()[0]["loc"][:4] if part in _OURS or isinstance(part, int)
         )
         raise InputError(
-            f"Result block {place} does not match the schema at {where or 'its top'}.", again
+            f"Result block {place} doesn't match the schema at {where or 'the top level'}.", again
         ) from error
 
 

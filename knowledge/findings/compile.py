@@ -142,9 +142,9 @@ def read_catalogue(folder: Path = FOLDER) -> tuple[dict[str, Failure], dict[str,
     for path in entry_files(folder):
         entry = read_entry(path)
         if entry.id in entries:
-            raise DataError(f"{entry.id} occurs twice.", "Rename one of the two files.")
+            raise DataError(f"The ID {entry.id} is used twice.", "Rename one of the two files.")
         if entry.area not in AREAS:
-            raise DataError(f"{entry.area} is not an area.", f"Use one of: {', '.join(AREAS)}.")
+            raise DataError(f"There is no area {entry.area!r}.", f"Use one of: {', '.join(AREAS)}.")
         entries[entry.id] = entry
         examples[entry.id] = read_examples(path)
     return entries, examples

@@ -69,7 +69,7 @@ def load_catalogue() -> Mapping[str, Failure]:
         return {entry["id"]: _from_json(entry) for entry in entries}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(
-            f"{COMPILED.name} cannot be read: {error}.", "Run: python -m knowledge.findings.compile"
+            f"Can't read {COMPILED.name}: {error}.", "Run: python -m knowledge.findings.compile"
         ) from error
 
 

@@ -109,12 +109,14 @@ def load_matcher(entries: Mapping[str, Failure], model_hash: str, file: Path = S
             trained_with, threshold = (info["encoder"], tuple(info["names"])), float(info["threshold"])
             ids: list[str] = info["ids"]
     except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile, zlib.error) as error:
-        raise ModelError(f"{file.name} cannot be read ({type(error).__name__}).", remedy) from error
+        raise ModelError(f"Can't read {file.name} ({type(error).__name__}).", remedy) from error
     if trained_with != (model_hash, NAMES):
-        raise ModelError(f"{file.name} was trained with another encoder or other features.", remedy)
+        raise ModelError(f"{file.name} was trained with a different encoder or different features.", remedy)
     missing = [id for id in ids if id not in entries]
     if missing:
-        raise ModelError(f"{file.name} knows entries that are gone: {', '.join(missing[:3])}.", remedy)
+        raise ModelError(
+            f"{file.name} was trained on entries that no longer exist: {', '.join(missing[:3])}.", remedy
+        )
     newer = [id for id in entries if id not in set(ids)]
     profiles = Profiles((*ids, *newer), rows, vectors, LexicalIndex.from_arrays(lexical))
     known = dict(zip(ids, rarity.tolist(), strict=True))

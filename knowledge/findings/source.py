@@ -50,12 +50,12 @@ def read_entry(path: Path) -> Failure:
     """The entry in a file. Raises DataError naming file and place."""
     text = path.read_text("utf-8")
     if not text.startswith("+++\n") or "\n+++\n" not in text[4:]:
-        raise DataError(f"{path.name} has no head between +++ lines.", _REMEDY)
+        raise DataError(f"{path.name} has no front matter between +++ lines.", _REMEDY)
     head, _, body = text[4:].partition("\n+++\n")
     try:
         values: dict[str, Any] = tomllib.loads(head)
     except tomllib.TOMLDecodeError as error:
-        raise DataError(f"{path.name}: the head is not TOML: {error}.", _REMEDY) from error
+        raise DataError(f"{path.name}: the front matter isn't valid TOML: {error}.", _REMEDY) from error
     unknown = values.keys() - _HEAD_FIELDS
     if unknown:
         raise DataError(f"{path.name}: unknown fields {', '.join(sorted(unknown))}.", _REMEDY)
@@ -67,7 +67,7 @@ def read_entry(path: Path) -> Failure:
         return Failure(area=path.parent.name, **lists)
     except TypeError as error:
         missing = str(error).partition("missing")[2].partition(": ")[2]
-        raise DataError(f"{path.name}: fields missing: {missing or error}.", _REMEDY) from error
+        raise DataError(f"{path.name}: missing fields: {missing or error}.", _REMEDY) from error
 
 
 def read_examples(path: Path) -> tuple[Example, ...]:
@@ -81,7 +81,7 @@ def read_examples(path: Path) -> tuple[Example, ...]:
             for e in document["near_miss"]
         ]
     except (OSError, tomllib.TOMLDecodeError, KeyError) as error:
-        raise DataError(f"{beside.name} cannot be read: {error!r}.", _REMEDY) from error
+        raise DataError(f"Can't read {beside.name}: {error!r}.", _REMEDY) from error
     return (*own, *near)
 
 

@@ -67,7 +67,7 @@ def advice_text(fix: str, symptom: str | None = None, framework: str | None = No
     for key in _keys(fix, symptom, (framework or "").lower()):
         if key in texts:
             return texts[key].text
-    raise DataError(f"No advice for {fix}.", "Reinstall distriage: its data files are incomplete.")
+    raise DataError(f"There is no advice for {fix}.", "Reinstall distriage: its data files are incomplete.")
 
 
 @cache
@@ -77,7 +77,7 @@ def load_fix_texts() -> Mapping[Key, FixText]:
         texts = [FixText(*values) for values in json.loads(COMPILED_TEXTS.read_text("utf-8"))]
     except (OSError, ValueError, TypeError) as error:
         raise DataError(
-            f"{COMPILED_TEXTS.name} cannot be read: {error}.", "Run: python -m knowledge.findings.compile"
+            f"Can't read {COMPILED_TEXTS.name}: {error}.", "Run: python -m knowledge.findings.compile"
         ) from error
     return MappingProxyType({(text.fix, text.symptom, text.framework): text for text in texts})
 
@@ -116,7 +116,7 @@ def _check(text: FixText) -> None:
     scopes = {"", *taxonomy.ids("symptom"), *taxonomy.ids("stage"), *(s.id for s in taxonomy.inner_stages)}
     if text.fix not in taxonomy.ids("fix") or text.symptom not in scopes:
         raise DataError(
-            f"{text.where}: {text.fix!r} or {text.symptom!r} is not in the taxonomy.", "Fix the ids."
+            f"{text.where}: {text.fix!r} or {text.symptom!r} is not in the taxonomy.", "Fix the IDs."
         )
 
 

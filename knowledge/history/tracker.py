@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from knowledge.errors import InputError
+from knowledge.errors import InputError, reason
 from knowledge.history.record import Post, Record, aware
 
 _SHAPE = '{"id": "7", "opened": "2024-05-01T12:00:00", "title": "...", "body": "...", "duplicates": ["3"]}'
@@ -64,12 +64,13 @@ def read_tracker(file: Path) -> Tracker:
     for line in exported(file):
         if line.post.id in posts:
             raise InputError(
-                f"{file.name}, line {line.number}: id {line.post.id} occurs twice.", "Leave one of them."
+                f"{file.name}, line {line.number}: the ID {line.post.id} is already in use.",
+                "Remove one of the two records.",
             )
         posts[line.post.id] = line.post
         marked[line.post.id] = line.duplicates
     if not posts:
-        raise InputError(f"{file.name} holds no record.", f"Give one JSON object a line: {_SHAPE}")
+        raise InputError(f"{file.name} contains no records.", f"Write one JSON object per line: {_SHAPE}")
     ordered = in_order(posts.values())
     return Tracker(tuple(ordered), tuple(groups([post.id for post in ordered], marked)))
 
@@ -88,10 +89,10 @@ def _lines(file: Path) -> Iterator[str]:
         with opened(file, "rt", encoding="utf-8", errors="replace") as lines:
             yield from lines
     except (OSError, EOFError, zlib.error) as error:
-        told = getattr(error, "strerror", None) or str(error)
+        why = reason(error) if isinstance(error, OSError) else str(error)
         raise InputError(
-            f"{file} cannot be read: {told}.",
-            "Give a file of JSON lines (.jsonl), or the same packed (.jsonl.gz).",
+            f"Can't read {file}: {why}.",
+            "Use a file with one JSON object per line (.jsonl), or a gzipped one (.jsonl.gz).",
         ) from error
 
 
@@ -100,14 +101,14 @@ def _parsed(line: str, place: str) -> tuple[Post, list[str], Mapping[str, Any]]:
     try:
         record: Any = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{place}: no JSON ({error}).", f"One object a line: {_SHAPE}") from error
+        raise InputError(f"{place}: not valid JSON.", f"Write one object per line: {_SHAPE}") from error
     if not isinstance(record, dict):
-        raise InputError(f"{place}: a record is a JSON object.", f"For example: {_SHAPE}")
+        raise InputError(f"{place}: not a JSON object.", f"For example: {_SHAPE}")
     id, same = record.get("id"), record.get("duplicates")
     if isinstance(id, bool) or not isinstance(id, str | int) or id == "":
-        raise InputError(f'{place}: "id" is missing or no text or number.', f"For example: {_SHAPE}")
+        raise InputError(f'{place}: "id" must be a string or a number.', f"For example: {_SHAPE}")
     if same is not None and not isinstance(same, list):
-        raise InputError(f'{place}: "duplicates" is no list of ids.', 'Write [] or ["3", "5"].')
+        raise InputError(f'{place}: "duplicates" must be a list of IDs.', 'Write [] or ["3", "5"].')
     texts = {name: _text(record, name, place) for name in ("title", "body", "state", "status", "resolution")}
     post = Post(
         str(id),
@@ -125,7 +126,9 @@ def _text(record: Mapping[str, Any], name: str, place: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise InputError(f'{place}: "{name}" is no text.', 'Write it in quotes; "" or null = none.')
+        raise InputError(
+            f'{place}: "{name}" must be a string.', 'Write it in quotes; use "" or null for none.'
+        )
     return value
 
 
@@ -136,8 +139,8 @@ def _time(value: object, place: str) -> datetime | None:
         return aware(datetime.fromisoformat(str(value).strip()))
     except ValueError as error:
         raise InputError(
-            f'{place}: "opened" is no date ({str(value)[:40]!r}).',
-            'Write it as 2024-05-01 or 2024-05-01T12:00:00Z; "" or null = not known.',
+            f'{place}: "opened" isn\'t a date ({str(value)[:40]!r}).',
+            'Write it as 2024-05-01 or 2024-05-01T12:00:00Z; use "" or null if unknown.',
         ) from error
 
 

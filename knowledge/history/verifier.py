@@ -86,7 +86,7 @@ COPIED = 0.97
 """Likeness of both the whole reports and their error lines from which on one is a copy of the other."""
 SHOWN = 2
 """Matches shown at most."""
-_REMEDY = "Install distriage again, or run: python -m knowledge.training.history --help"
+_REMEDY = "Reinstall distriage, or run: python -m knowledge.training.history --help"
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +212,7 @@ def load_weights(file: Path = SHIPPED) -> Weights:
         fits = (tuple(values["rank_names"]), tuple(values["verify_names"])) == (NAMES, VERIFIED)
         weights = Weights(tuple(values["rank"]), tuple(values["verify"]), float(values["threshold"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ModelError(f"{file.name} cannot be read ({type(error).__name__}).", _REMEDY) from error
+        raise ModelError(f"Can't read {file.name} ({type(error).__name__}).", _REMEDY) from error
     if not fits or (len(weights.rank), len(weights.verify)) != (len(NAMES), len(VERIFIED)):
-        raise ModelError(f"{file.name} was fitted for other numbers of a pair.", _REMEDY)
+        raise ModelError(f"{file.name} was fitted with different features.", _REMEDY)
     return weights

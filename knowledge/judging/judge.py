@@ -265,14 +265,15 @@ def load_judge(
             meta = json.loads(arrays["meta"].tobytes())
             if meta.get("format") != FORMAT:
                 raise ModelError(
-                    f"{file} has format {meta.get('format')}, this version reads {FORMAT}.", _REMEDY
+                    f"{file} has format {meta.get('format')}, but this version reads format {FORMAT}.",
+                    _REMEDY,
                 )
             idf = {name: arrays[f"idf.{name}"].astype(np.float32) for name in SPARSE}
             exemplars = _exemplars(arrays, meta["exemplars"])
             heads = {axis: _head(arrays, axis, entry, idf) for axis, entry in meta["axes"].items()}
     except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile, zlib.error) as error:
         raise ModelError(
-            f"The judge's weights in {file} cannot be read ({type(error).__name__}).", _REMEDY
+            f"Can't read the judge's weights in {file} ({type(error).__name__}).", _REMEDY
         ) from error
     return Judge(Weighting(idf), exemplars, heads, tuned or load_heads(taxonomy), taxonomy), meta["about"]
 
@@ -281,7 +282,7 @@ def check_encoder(about: Mapping[str, Any], encoder: Encoder) -> None:
     """Raises ModelError unless the judge, of which this is what it was made of, was trained with this encoder."""
     if about["encoder"] != encoder.model_hash:
         raise ModelError(
-            "The judge was trained with another embedding model.",
+            "The judge was trained with a different embedding model.",
             "Unset DISTRIAGE_MODEL_DIR, or point it at the all-MiniLM-L6-v2 files. After `make tune`, run: make train.",
         )
 

@@ -138,7 +138,7 @@ def _load_lexical(folder: Path) -> LexicalIndex:
         with np.load(folder / "lexical.npz", allow_pickle=False) as arrays:
             return LexicalIndex.from_arrays({name: arrays[name] for name in arrays.files})
     except (OSError, ValueError, KeyError) as error:
-        raise ModelError(f"The word index in {folder} cannot be read.", "Run: bot corpus build") from error
+        raise ModelError(f"Can't read the word index in {folder}.", "Run: bot corpus build") from error
 
 
 def _stamp(cases: Sequence[Case]) -> str:

@@ -273,7 +273,8 @@ def load_scope(file: Path = SHIPPED_SCOPE) -> ScopeHead:
             meta = json.loads(arrays["meta"].tobytes())
             if meta.get("format") != FORMAT:
                 raise ModelError(
-                    f"{file} has format {meta.get('format')}, this version reads {FORMAT}.", _REMEDY
+                    f"{file} has format {meta.get('format')}, but this version reads format {FORMAT}.",
+                    _REMEDY,
                 )
             names = [name for name in SHARES if name != "vectors"]
             idf = {name: arrays[f"idf.{name}"].astype(np.float32) for name in names}
@@ -283,6 +284,6 @@ def load_scope(file: Path = SHIPPED_SCOPE) -> ScopeHead:
                 weights[name][np.flatnonzero(idf[name])] = arrays[name]
     except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile, zlib.error) as error:
         raise ModelError(
-            f"The weights of the gate in {file} cannot be read ({type(error).__name__}).", _REMEDY
+            f"Can't read the scope gate's weights in {file} ({type(error).__name__}).", _REMEDY
         ) from error
     return ScopeHead(Weighting(idf), meta["prior"], weights, meta["named"], meta["threshold"], meta["about"])

@@ -80,11 +80,9 @@ def load_heads(taxonomy: Taxonomy, file: Path = SHIPPED_HEADS) -> TunedHeads:
                 for axis, known in meta["ids"].items()
             }
     except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile, zlib.error) as error:
-        raise ModelError(
-            f"The tuned heads in {file} cannot be read ({type(error).__name__}).", remedy
-        ) from error
+        raise ModelError(f"Can't read the tuned heads in {file} ({type(error).__name__}).", remedy) from error
     if any(not set(known) & set(axis_ids(taxonomy, axis)) for axis, known in meta["ids"].items()):
-        raise ModelError(f"The tuned heads in {file} were made for another taxonomy.", remedy)
+        raise ModelError(f"The tuned heads in {file} were trained for a different taxonomy.", remedy)
     return TunedHeads(heads, meta["about"])
 
 

@@ -93,7 +93,7 @@ def _shipped() -> dict[str, list[str]]:
         kept: dict[str, list[str]] = json.loads(COMPILED_WORDS.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise DataError(
-            f"{COMPILED_WORDS.name} cannot be read: {error}.", "Run: python -m knowledge.findings.compile"
+            f"Can't read {COMPILED_WORDS.name}: {error}.", "Run: python -m knowledge.findings.compile"
         ) from error
     return kept
 

@@ -102,7 +102,7 @@ def load_signatures() -> tuple[Signature, ...]:
         return tuple(_from_json(entry) for entry in json.loads(COMPILED_SIGNATURES.read_text("utf-8")))
     except (OSError, ValueError, TypeError) as error:
         raise DataError(
-            f"{COMPILED_SIGNATURES.name} cannot be read: {error}.",
+            f"Can't read {COMPILED_SIGNATURES.name}: {error}.",
             "Run: python -m knowledge.findings.compile",
         ) from error
 
@@ -137,10 +137,10 @@ def _entries(path: Path) -> list[Mapping[str, Any]]:
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"{path.name} is not TOML: {error}.", _REMEDY) from error
+        raise DataError(f"{path.name} isn't valid TOML: {error}.", _REMEDY) from error
     entries = document.get("signature")
     if not isinstance(entries, list) or set(document) != {"signature"}:
-        raise DataError(f"{path.name} must hold [[signature]] tables and nothing else.", _REMEDY)
+        raise DataError(f"{path.name} must contain only [[signature]] tables.", _REMEDY)
     return entries
 
 
@@ -160,7 +160,8 @@ def _parse(entry: Mapping[str, Any], family: str) -> Signature:
         ) from error
     if signature.role != "context" and not (signature.symptom and signature.cause and signature.fix):
         raise DataError(
-            f"Signature {signature.id} ({family}) has no labels; only a context line can go without.", _REMEDY
+            f"Signature {signature.id} ({family}) has no labels; only a context line can do without them.",
+            _REMEDY,
         )
     if signature.decides and (signature.role != "root" or len(signature.cause) != 1):
         raise DataError(
@@ -175,7 +176,7 @@ def _check_ids(signatures: tuple[Signature, ...]) -> None:
     counts = Counter(signature.id for signature in signatures)
     for id_, count in counts.items():
         if count > 1:
-            raise DataError(f"Signature id {id_} occurs {count} times.", _REMEDY)
+            raise DataError(f"Signature id {id_} is used {count} times.", _REMEDY)
     for signature in signatures:
         for other in signature.also_fires_on:
             if other not in counts or other == signature.id:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import re2
 
-from knowledge.errors import DataError, UserError
+from knowledge.errors import DataError, UserError, any_of
 
 # The things a taxonomy is made of, one frozen value each.
 
@@ -125,7 +125,7 @@ def case_id(url: str) -> str:
         return f"{github.group(1)}#{github.group(2)}"
     if question:
         return f"stackoverflow#{question.group(1)}"
-    raise DataError(f"{url!r} is not a link to an issue or question.", "Copy the link from the browser.")
+    raise DataError(f"{url!r} isn't a link to an issue or question.", "Copy the link from the browser.")
 
 
 PRIOR_STRENGTH = 4.0
@@ -247,10 +247,8 @@ class Taxonomy:
     @staticmethod
     def _unknown(given: str, known: tuple[str, ...] | list[str]) -> UserError:
         near = difflib.get_close_matches(given, known, n=3, cutoff=0.5)
-        hint = (
-            f"Did you mean {' or '.join(dict.fromkeys(near))}?" if near else "`bot taxonomy` lists all ids."
-        )
-        return UserError(f"The taxonomy has no id {given!r}.", hint)
+        hint = f"Did you mean {any_of(near)}?" if near else "`bot taxonomy` lists all IDs."
+        return UserError(f"There is no {given!r} in the taxonomy.", hint)
 
 
 # Data files beside this module -> one cached Taxonomy.
@@ -334,8 +332,8 @@ def _additional(path: Path) -> tuple[Entry, ...]:
         return tuple(Entry(**{**entry, "id": f"{row['id']}:{entry['id']}"}) for entry in row["entry"])
     except (KeyError, TypeError) as error:
         raise DataError(
-            f"{path}: not a taxonomy file ({error}).",
-            "It needs `id`, `source` and [[entry]] tables with id, name, definition, provenance.",
+            f"{path} isn't a taxonomy file: {error}.",
+            "It needs `id`, `source`, and [[entry]] tables with id, name, definition, and provenance.",
         ) from error
 
 
@@ -343,4 +341,4 @@ def _read_toml(path: Path) -> Row:
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise DataError(f"{path}: cannot be read ({error}).", "Use a TOML file in UTF-8.") from error
+        raise DataError(f"Can't read {path}: {error}.", "Use a TOML file in UTF-8.") from error

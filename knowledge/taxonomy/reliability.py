@@ -181,7 +181,7 @@ def import_reliability(folder: Path) -> Reliability:
     paths = sorted(folder.glob("reliability_analysis_round*.xlsx"))
     if not paths:
         raise DataError(
-            f"{folder}: no reliability_analysis_round*.xlsx.",
+            f"{folder} has no reliability_analysis_round*.xlsx.",
             "Pass the folder with study 1's sheets.",
         )
     items: list[DoubleLabel] = []
@@ -208,7 +208,9 @@ def _by_post(sheet: Sheet) -> dict[tuple[str, int], Annotation]:
         if row["link"] and row["link"] != url:
             url, part = row["link"], 0
         elif not url:
-            raise DataError(f"{sheet.where}, row {row.number}: no link.", "The first row must have one.")
+            raise DataError(
+                f"{sheet.where}, row {row.number}: the link is missing.", "The first row must have one."
+            )
         else:
             part += 1
         labels[url, part] = annotation(row.cells)
@@ -226,7 +228,7 @@ def _labels(axis: str) -> Callable[[Annotation], Hashable]:
         "cause": lambda one: frozenset(causes_of(one.fix)),
     }
     if axis not in by_axis:
-        raise DataError(f"The annotators did not label {axis!r}.", f"Use one of: {', '.join(by_axis)}.")
+        raise DataError(f"The annotators didn't label {axis!r}.", f"Use one of: {', '.join(by_axis)}.")
     return by_axis[axis]
 
 
@@ -244,5 +246,5 @@ def _undecided(label: Hashable) -> bool:
 
 def _agreement(axis: str, pairs: list[tuple[Hashable, Hashable]]) -> Agreement:
     if not pairs:
-        raise DataError(f"No two labels of {axis} to compare.", "Use the study's complete sheets.")
+        raise DataError(f"There are no two {axis} labels to compare.", "Use the study's complete sheets.")
     return agreement_of(pairs)

@@ -50,13 +50,15 @@ def read_sheets(path: Path, columns: Mapping[str, Mapping[str, tuple[str, ...]]]
         book = load_workbook(path, read_only=True, data_only=True)
     except (OSError, KeyError, ValueError, zipfile.BadZipFile, InvalidFileException) as error:
         raise DataError(
-            f"{path}: not a readable .xlsx workbook ({error}).", "Use the study's original file."
+            f"{path} isn't a readable .xlsx workbook: {error}.", "Use the study's original file."
         ) from error
     try:
         sheets: dict[str, Sheet] = {}
         for name, wanted in columns.items():
             if name not in book.sheetnames:
-                raise DataError(f"{path}: no sheet {name!r}.", f"It has: {', '.join(book.sheetnames)}.")
+                raise DataError(
+                    f"{path} has no sheet {name!r}.", f"Its sheets are: {', '.join(book.sheetnames)}."
+                )
             where = f"{path.name}:{name}"
             lines = [tuple(_text(cell) for cell in line) for line in book[name].iter_rows(values_only=True)]
             sheets[name] = Sheet(where, tuple(_rows(where, lines, wanted)))
@@ -81,9 +83,7 @@ def _rows(
     for name, accepted in wanted.items():
         hits = [header.index(h) for h in accepted if h in header]
         if not hits:
-            raise DataError(
-                f"{where}: no column {accepted[0]!r}.", f"Its header must name it; found: {header}."
-            )
+            raise DataError(f"{where} has no column {accepted[0]!r}.", f"Its header is: {header}.")
         place[name] = hits[0]
     for number, line in enumerate(lines[1:], start=2):
         cells = {name: line[at] if at < len(line) else "" for name, at in place.items()}

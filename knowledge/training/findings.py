@@ -164,7 +164,7 @@ FOREIGN = 150
 
 def main() -> None:
     """Train, say how well it does on reports that were left out, and write the matcher."""
-    parser = argparse.ArgumentParser(description="Fit the matcher of the catalogue.")
+    parser = argparse.ArgumentParser(description="Fit the matcher of the catalog.")
     parser.add_argument("--shared", type=Path, help="folder with real/ (texts that are not shipped)")
     parser.add_argument("--cache", type=Path, default=Path("build/data/cache"))
     parser.add_argument("--dry-run", action="store_true", help="write nothing")

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from knowledge.cases import Case, load_cases
-from knowledge.errors import DataError
+from knowledge.errors import DataError, reason
 from knowledge.judging.axes import Judged, labels_of
 from knowledge.report import Report, issue_of
 from knowledge.taxonomy import load_taxonomy
@@ -178,7 +178,7 @@ def real_records(shared: Path) -> list[TrainingRecord]:
     real = shared / "real"
     if not (real / "labelled.jsonl").exists():
         raise DataError(
-            f"real/labelled.jsonl not found in {shared}.",
+            f"Can't find real/labelled.jsonl in {shared}.",
             "Pass the folder that contains real/ with --shared.",
         )
     out = [_of_row(row, WEIGHT["agreed"], True, "agreed") for row in read_jsonl(real / "labelled.jsonl")]
@@ -220,8 +220,12 @@ def labelled_records(file: Path) -> list[TrainingRecord]:
     ]
 
 
+_ONE_PER_LINE = "The file must contain one JSON object per line (UTF-8)."
+
+
 def read_jsonl(file: Path) -> Iterator[dict[str, Any]]:
     """Records of a .jsonl or .jsonl.gz file. Raises DataError with file and line for what is not a JSON object."""
+    number = 0
     try:
         with (
             gzip.open(file, "rt", encoding="utf-8")
@@ -232,14 +236,14 @@ def read_jsonl(file: Path) -> Iterator[dict[str, Any]]:
                 if line.strip():
                     row = json.loads(line)
                     if not isinstance(row, dict):
-                        raise DataError(
-                            f"{file}:{number} is not a JSON object.", "Write one record per line."
-                        )
+                        raise DataError(f"{file}, line {number}: not a JSON object.", _ONE_PER_LINE)
                     yield row
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"{file}: {error}.", "Write one JSON record per line, in UTF-8.") from error
+    except json.JSONDecodeError as error:
+        raise DataError(f"{file}, line {number}: not valid JSON.", _ONE_PER_LINE) from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{file} isn't UTF-8 text.", _ONE_PER_LINE) from error
     except OSError as error:
-        raise DataError(f"{file} cannot be read: {error.strerror}.", "Check the path.") from error
+        raise DataError(f"Can't read {file}: {reason(error)}.", "Check the path.") from error
 
 
 def _is_annotated(case: Case) -> bool:
@@ -253,6 +257,14 @@ def _of_case(case: Case) -> TrainingRecord:
     return TrainingRecord(
         Report(case.id, case.title, case.body), case.labels, WEIGHT[kind], not annotated, kind
     )
+
+
+def _why(error: KeyError | AttributeError | ValidationError) -> str:
+    """What a record lacks or gets wrong, by field."""
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False)[0]
+        return f"labels.{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    return f"{error} is missing" if isinstance(error, KeyError) else "labels must be an object"
 
 
 def _of_row(
@@ -272,6 +284,6 @@ def _of_row(
         )
     except (KeyError, AttributeError, ValidationError) as error:
         raise DataError(
-            f"{where or row.get('id')}: not a labelled record ({error}).",
+            f"{where or row.get('id')}: not a labeled record: {_why(error)}.",
             "See docs/evaluation.md for the format.",
         ) from error

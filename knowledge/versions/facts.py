@@ -96,7 +96,7 @@ def load_facts() -> tuple[VersionFact, ...]:
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(
-            f"{COMPILED_FACTS.name} cannot be read: {error}.", "Run: python -m knowledge.findings.compile"
+            f"Can't read {COMPILED_FACTS.name}: {error}.", "Run: python -m knowledge.findings.compile"
         ) from error
 
 
@@ -110,17 +110,17 @@ def read_facts(path: Path) -> tuple[VersionFact, ...]:
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"{path.name} is not TOML: {error}.", _REMEDY) from error
+        raise DataError(f"{path.name} isn't valid TOML: {error}.", _REMEDY) from error
     entries = document.get("fact")
     if not isinstance(entries, list) or set(document) != {"fact"}:
-        raise DataError(f"{path.name} must hold [[fact]] tables and nothing else.", _REMEDY)
+        raise DataError(f"{path.name} must contain only [[fact]] tables.", _REMEDY)
     try:
         facts = TypeAdapter(tuple[VersionFact, ...]).validate_python(entries)
     except ValidationError as error:
         raise DataError(_complaint(entries, error), _REMEDY) from error
     ids = [fact.id for fact in facts]
     if repeated := sorted({id_ for id_ in ids if ids.count(id_) > 1}):
-        raise DataError(f"Version fact ids occur twice: {', '.join(repeated)}.", _REMEDY)
+        raise DataError(f"These version fact IDs are used more than once: {', '.join(repeated)}.", _REMEDY)
     return facts
 
 

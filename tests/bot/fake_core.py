@@ -89,7 +89,7 @@ def a_triage(report: Report | None = None, **changes: Any) -> Triage:
         redactions={},
         notes=[],
     )
-    support = Support(count=12, of=31, scope="labelled hangs in training")
+    support = Support(count=12, of=31, scope="labeled hangs in training")
     fix = FixAdvice(
         id="network",
         name="Fix network setting of devices",

@@ -69,7 +69,7 @@ def test_a_machine_that_does_not_answer_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("hosts", ["-oProxyCommand=x", "a b", "x;y", "$(x)", "a,-b"])
 def test_what_is_no_host_name_never_reaches_ssh(hosts: str) -> None:
-    with pytest.raises(InputError, match="is not a valid host name"):
+    with pytest.raises(InputError, match="isn't a valid host name"):
         machines(hosts)
 
 
@@ -97,7 +97,7 @@ def test_the_named_python_runs_the_probes(tmp_path: Path) -> None:
 def test_a_python_that_is_none_is_said() -> None:
     done = bot("--python", "/nonexistent/python")
     assert done.returncode != 0
-    assert "no Python of at least 3.8" in done.stderr
+    assert "no Python 3.8 or newer" in done.stderr
 
 
 def answers(*pairs: tuple[str, str]) -> tuple[ProbeResult, ...]:

@@ -99,12 +99,12 @@ def test_a_new_entry_is_a_template_that_check_refuses_until_it_is_filled_in(
 @pytest.mark.parametrize(
     ("area", "id", "words"),
     [
-        ("nckl", "a-b", "is not an area"),
+        ("nckl", "a-b", "There is no area 'nckl'"),
         ("nccl", "taken", "exists"),
-        ("nccl", "../../outside", "is not a valid id"),
-        ("nccl", "Upper", "is not a valid id"),
-        ("nccl", "two--dashes", "is not a valid id"),
-        ("nccl", "with space", "is not a valid id"),
+        ("nccl", "../../outside", "isn't a valid ID"),
+        ("nccl", "Upper", "isn't a valid ID"),
+        ("nccl", "two--dashes", "isn't a valid ID"),
+        ("nccl", "with space", "isn't a valid ID"),
     ],
 )
 def test_a_new_entry_needs_an_area_and_a_free_id(

@@ -94,7 +94,7 @@ def test_standard_input_and_a_github_issue() -> None:
         ("empty.md", b"", "is empty"),
         ("blank.log", b" \n\t\n", "is empty"),
         ("binary.log", bytes(range(256)) * 40, "binary"),
-        ("list.json", b"[1, 2]", "not an issue"),
+        ("list.json", b"[1, 2]", "not a GitHub issue"),
         ("broken.json", b'{"title": ', "not valid JSON"),
         ("number.json", b'{"title": "x", "body": 3}', "not text"),
         ("empty.jsonl", b"", "is empty"),
@@ -146,7 +146,7 @@ def test_an_out_that_cannot_be_written_ends_in_one_line(tmp_path: Path) -> None:
     done = bot("triage", "--out", str(tmp_path / "nowhere" / "triage.json"), str(EXAMPLE))
     assert done.returncode == 2
     assert len(done.stderr.decode().strip().splitlines()) == 1
-    assert "cannot be written" in done.stderr.decode()
+    assert "Can't write" in done.stderr.decode()
 
 
 @pytest.mark.parametrize("lines", [300_000, pytest.param(900_000, marks=pytest.mark.long)])

@@ -82,8 +82,8 @@ def test_a_report_is_triaged_explained_and_gets_a_script() -> None:
     ("tool", "arguments", "said"),
     [
         ("triage", {"report": " \n"}, "The report is empty."),
-        ("diagnose", {"report": "x" * (BODY_LIMIT + 1)}, "Send the part around the first error."),
-        ("explain_failure", {"id": "cuda-driver-too-new"}, "Similar: cuda-driver-too-old"),
+        ("diagnose", {"report": "x" * (BODY_LIMIT + 1)}, "Send only the part around the first error."),
+        ("explain_failure", {"id": "cuda-driver-too-new"}, "Did you mean cuda-driver-too-old"),
         ("search_failures", {"text": "hang", "count": 1000}, "less than or equal to 20"),
         ("triage", {}, "report"),
     ],

@@ -73,7 +73,7 @@ def test_a_dense_layer_after_pooling_is_refused(tmp_path: Path) -> None:
 def test_a_json_that_is_no_object_is_refused(tmp_path: Path) -> None:
     folder = write_small_model(tmp_path / "model")
     (folder / "config.json").write_text("[]")
-    with pytest.raises(ModelError, match="no object"):
+    with pytest.raises(ModelError, match="isn't a JSON object"):
         OnnxEncoder(folder, tmp_path / "cache")
 
 

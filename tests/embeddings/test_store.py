@@ -88,7 +88,7 @@ def test_an_index_of_an_older_converter_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_missing_index_is_told(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="No index"):
+    with pytest.raises(ModelError, match="There is no index"):
         load_index(tmp_path / "nowhere", FakeEncoder())
 
 
@@ -96,7 +96,7 @@ def test_a_missing_index_is_told(tmp_path: Path) -> None:
 def test_a_manifest_that_cannot_be_read_is_told(tmp_path: Path, damage: bytes) -> None:
     refresh_index(tmp_path, KEYS, TEXTS, FakeEncoder())
     (tmp_path / "manifest.json").write_bytes(damage)
-    with pytest.raises(ModelError, match="cannot be read"):
+    with pytest.raises(ModelError, match="Can't read"):
         load_index(tmp_path, FakeEncoder())
 
 
@@ -110,7 +110,7 @@ def test_a_damaged_index_file_is_told(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(ModelError, match="cannot be written"):
+    with pytest.raises(ModelError, match="Can't write"):
         refresh_index(tmp_path / "file", KEYS, TEXTS, FakeEncoder())
 
 

@@ -74,5 +74,5 @@ def test_an_empty_file_is_told(tmp_path: Path) -> None:
 def test_a_label_that_the_taxonomy_lacks_is_told(tmp_path: Path) -> None:
     row = {"id": "o/r#1", "title": "t", "body": "b", "labels": {"type": "fault", "symptom": ["Z.9"]}}
     (tmp_path / "own.jsonl").write_text(json.dumps(row))
-    with pytest.raises(DataError, match=r"o/r#1: 'Z\.9' is not a valid symptom"):
+    with pytest.raises(DataError, match=r"o/r#1: 'Z\.9' isn't a valid symptom"):
         given_benchmark([tmp_path / "own.jsonl"], FakeEncoder())

@@ -51,19 +51,19 @@ def test_what_is_no_file_of_predictions_is_told(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text("[]")
     with pytest.raises(DataError, match="does not contain predictions"):
         read_predictions(tmp_path / "x.json")
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match="Can't read"):
         read_predictions(tmp_path / "none.json")
 
 
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["--cross-validate"], "require --data"),
-        (["--skip-known"], "require --data"),
-        (["--data", "x.jsonl", "--splits", "time"], "cannot be split"),
-        (["--systems", "distriage,oracle"], "No such system: oracle"),
-        (["--gate", "no such file"], "cannot be read"),
-        (["--report", "/dev/null/out"], "cannot be created"),
+        (["--cross-validate"], "need --data"),
+        (["--skip-known"], "need --data"),
+        (["--data", "x.jsonl", "--splits", "time"], "--splits needs --cross-validate"),
+        (["--systems", "distriage,oracle"], "Unknown system: oracle"),
+        (["--gate", "no such file"], "Can't read"),
+        (["--report", "/dev/null/out"], "Can't create"),
     ],
 )
 def test_options_that_do_not_go_together_are_told(app: typer.Typer, arguments: list[str], why: str) -> None:

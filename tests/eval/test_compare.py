@@ -46,5 +46,5 @@ def test_only_common_cases_count() -> None:
 def test_relabelled_cases_do_not_compare() -> None:
     a = run_of([predicted("r#1", ["A.1"], {"A.1": 1.0})])
     b = run_of([predicted("r#1", ["A.2"], {"A.1": 1.0})])
-    with pytest.raises(UserError, match="share no scored cases"):
+    with pytest.raises(UserError, match="no scored cases in common"):
         compare(a, b)

@@ -111,11 +111,11 @@ def test_the_command_prints_both_and_writes_the_ranking(app: typer.Typer, tmp_pa
 
 def test_errors_come_before_minutes_are_spent(app: typer.Typer, tmp_path: Path) -> None:
     unmarked = CliRunner().invoke(app, ["eval", "duplicates", str(export(tmp_path, marked=False))])
-    assert isinstance(unmarked.exception, UserError) and "marks no report" in str(unmarked.exception)
+    assert isinstance(unmarked.exception, UserError) and "doesn't mark any report" in str(unmarked.exception)
     missing = CliRunner().invoke(app, ["eval", "duplicates", str(tmp_path / "none.jsonl")])
     assert isinstance(missing.exception, InputError)
     nowhere = ["eval", "duplicates", str(export(tmp_path)), "--out", str(tmp_path / "no" / "where.jsonl")]
-    assert "cannot be written" in str(CliRunner().invoke(app, nowhere).exception)
+    assert "Can't write" in str(CliRunner().invoke(app, nowhere).exception)
 
 
 @pytest.mark.shared

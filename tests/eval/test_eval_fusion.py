@@ -160,10 +160,10 @@ def test_too_little_is_not_kept(tmp_path: Path) -> None:
     [
         (["distriage+llm"], {"fit_fusion": True}, "with and without"),
         (["distriage", "llm"], {"fit_fusion": True}, "with and without"),
-        (["distriage", "distriage+llm"], {"fit_fusion": True, "held_out": True}, "needs folds"),
-        (["distriage"], {"fresh": True}, "--fresh requires"),
-        (["distriage", "llm"], {"writer": True}, "--writer requires the system distriage.llm"),
-        (["distriage+llm"], {"writer": True, "cassette": Path("a.jsonl")}, "--writer asks a server"),
+        (["distriage", "distriage+llm"], {"fit_fusion": True, "held_out": True}, "needs cross-validation"),
+        (["distriage"], {"fresh": True}, "--fresh needs"),
+        (["distriage", "llm"], {"writer": True}, "--writer needs the system distriage.llm"),
+        (["distriage+llm"], {"writer": True, "cassette": Path("a.jsonl")}, "--writer calls the LLM"),
     ],
 )
 def test_options_that_need_other_systems_say_so(names: list[str], options: dict[str, Any], why: str) -> None:

@@ -179,7 +179,7 @@ def test_a_server_that_is_not_there_ends_the_run_at_once(tmp_path: Path, items: 
     )
     with (
         open_llm_systems(local, FakeEncoder(), llm_access(settings), fits=None) as made,
-        pytest.raises(UserError, match="gives no answer: unreachable"),
+        pytest.raises(UserError, match="doesn't answer: unreachable"),
     ):
         made["llm"].rank(items[:8])
 

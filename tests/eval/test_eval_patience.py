@@ -56,7 +56,7 @@ def test_a_server_that_never_answered_ends_the_run_and_says_why() -> None:
     bench = Bench(Denied())
     for _ in range(UNAVAILABLE_LIMIT):
         bench.answer()
-    with pytest.raises(UserError, match="acme-7b at http://x/v1 gives no answer: denied"):
+    with pytest.raises(UserError, match="acme-7b at http://x/v1 doesn't answer: denied"):
         bench.answer()
     assert bench.clock.time == 0
 

@@ -129,14 +129,14 @@ def test_a_refusal_for_good_is_an_error(
     status: int, httpserver: HTTPServer, github: Callable[..., PoliteGitHub]
 ) -> None:
     httpserver.expect_request("/repos/o/r/issues/1").respond_with_data("no", status)
-    with pytest.raises(FetchError, match=f"returned {status}"):
+    with pytest.raises(FetchError, match=f"returned HTTP {status}"):
         github().issue("o/r", 1)
 
 
 def test_nobody_there_is_an_error() -> None:
     with (
         PoliteGitHub(None, "http://127.0.0.1:9", wait=lambda _: None) as nobody,
-        pytest.raises(FetchError, match="cannot be reached"),
+        pytest.raises(FetchError, match="Can't reach GitHub"),
     ):
         nobody.issue("o/r", 1)
 

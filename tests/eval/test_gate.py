@@ -39,7 +39,7 @@ def test_what_is_no_baseline_is_refused(tmp_path: Path) -> None:
     (tmp_path / "b.json").write_text('{"system": 1}')
     with pytest.raises(DataError, match="is not a baseline"):
         read_baseline(tmp_path / "b.json")
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match="Can't read"):
         read_baseline(tmp_path / "none.json")
 
 

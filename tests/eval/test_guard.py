@@ -61,7 +61,7 @@ def test_known_records_can_be_skipped() -> None:
 
 def test_skipping_everything_is_an_error() -> None:
     benchmark = Benchmark((shipped("o/r#1", "hang", TEXT), given("O/R#1", "hang", TEXT)))
-    with pytest.raises(UserError, match="Every record is in the training data"):
+    with pytest.raises(UserError, match="All records are in the training data"):
         guard(benchmark, NOTHING, skip=True)
 
 
@@ -73,5 +73,5 @@ def test_what_the_encoder_was_taught_is_left_out_of_folds_too() -> None:
     left = untaught(benchmark, taught)
     assert [case.prepared.record.report.id for case in left.scored] == ["q/q#2"]
     assert [case.prepared.record.report.id for case in left.cases] == ["o/r#5", "q/q#2"]
-    with pytest.raises(UserError, match="Every record"):
+    with pytest.raises(UserError, match="All records"):
         untaught(Benchmark(benchmark.cases[:2]), taught)

@@ -105,7 +105,7 @@ def test_labels_that_are_no_list_of_names_are_refused_with_their_line(tmp_path: 
 
 
 def test_an_export_without_labels_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no issue with labels"):
+    with pytest.raises(InputError, match="no issues with labels"):
         read_labelled(written(tmp_path, {"id": "1", "title": "x", "body": ""}))
 
 

@@ -87,7 +87,7 @@ def test_with_dates_nothing_opened_later_is_learned_from() -> None:
 
 def test_records_that_allow_no_split_are_told() -> None:
     few = [eval_case(record(f"o/r#{n}", f"{a} {b}")) for n, (a, b) in enumerate(pairwise(WORDS[:3]))]
-    with pytest.raises(UserError, match="cannot be split by framework"):
+    with pytest.raises(UserError, match="can't be split by framework"):
         split(few, "framework")
 
 

@@ -98,7 +98,7 @@ def test_real_reports_all_go_through(shared: Path, knowledge: Knowledge, step: i
 
 
 def test_a_judge_of_another_encoder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="another embedding model"):
+    with pytest.raises(ModelError, match="a different embedding model"):
         load_knowledge(None, tmp_path, encoder=FakeEncoder(dims=384))
 
 

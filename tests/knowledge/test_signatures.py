@@ -275,7 +275,7 @@ def test_a_file_of_ones_own_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        (ENTRY + ENTRY, "occurs 2 times"),
+        (ENTRY + ENTRY, "is used 2 times"),
         (ENTRY.replace('"B.1"', '"B.9"'), "B.9"),
         (ENTRY.replace('cause = ["other"]', 'cause = ["moon"]'), "moon"),
         (ENTRY.replace('fix = ["other"]', 'fix = ["other", "other"]'), "repeated"),
@@ -287,8 +287,8 @@ def test_a_file_of_ones_own_is_read(tmp_path: Path) -> None:
         (ENTRY + 'also_fires_on = ["nobody"]', "nobody"),
         (ENTRY + 'colour = "red"', "colour"),
         (ENTRY.replace('symptom = ["B.1"]', "symptom = []"), "has no labels"),
-        ("[[signature]", "not TOML"),
-        ("signature = 3", "must hold"),
+        ("[[signature]", "isn't valid TOML"),
+        ("signature = 3", "must contain only"),
     ],
 )
 def test_a_bad_entry_is_refused_with_its_name(tmp_path: Path, text: str, complaint: str) -> None:

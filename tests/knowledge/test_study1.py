@@ -138,7 +138,7 @@ def test_howtos_carry_topic_and_subtopic(tmp_path: Path) -> None:
         ),
         (fault(ISSUE + "1", SETUP, None, "setup failure", "x", "maybe"), "must be 0 or 1"),
         (fault(ISSUE + "1", SETUP, None, "setup failure", ""), "no fix pattern"),
-        (fault("x", SETUP, None, "setup failure", "change hardware"), "not a link to an issue"),
+        (fault("x", SETUP, None, "setup failure", "change hardware"), "isn't a link to an issue"),
         (
             fault(None, SETUP, None, "setup failure", "change hardware"),
             "first row has no link",
@@ -163,7 +163,7 @@ def test_broken_workbooks_are_told_with_a_remedy(tmp_path: Path) -> None:
     no_column = labels_file(tmp_path / "column.xlsx", header=FAULT_HEADER[:-1])
     empty = workbook(tmp_path / "empty.xlsx", {"how-to questions": [], "faults": []})
     for path, told in (
-        (text, "not a readable"),
+        (text, "isn't a readable"),
         (no_sheet, "no sheet"),
         (no_column, "no column"),
         (empty, "no col"),
@@ -171,7 +171,7 @@ def test_broken_workbooks_are_told_with_a_remedy(tmp_path: Path) -> None:
         with pytest.raises(DataError, match=told) as caught:
             import_labels(path)
         assert caught.value.remedy
-    with pytest.raises(DataError, match="not a readable"):
+    with pytest.raises(DataError, match="isn't a readable"):
         import_labels(tmp_path / "absent.xlsx")
 
 
@@ -276,17 +276,17 @@ def test_asking_for_what_was_not_labelled_is_told(tmp_path: Path) -> None:
     howto = (ISSUE + "1", "how-to question", "model", None, None, None, None, None)
     study = import_reliability(reliability_folder(tmp_path, [howto], [howto]))
     assert study.agreement("topic").raw == 1
-    with pytest.raises(DataError, match="did not label 'colour'"):
+    with pytest.raises(DataError, match="didn't label 'colour'"):
         study.agreement("colour")
-    with pytest.raises(DataError, match="No two labels of stage"):
+    with pytest.raises(DataError, match="There are no two stage labels"):
         study.agreement("stage")
 
 
 def test_missing_reliability_sheets_are_told(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no reliability_analysis_round"):
+    with pytest.raises(DataError, match="has no reliability_analysis_round"):
         import_reliability(tmp_path)
     orphan = (None, "fault", None, 1, SETUP, None, "setup failure", "change hardware")
-    with pytest.raises(DataError, match="row 2: no link"):
+    with pytest.raises(DataError, match="row 2: the link is missing"):
         import_reliability(reliability_folder(tmp_path, [orphan], []))
 
 

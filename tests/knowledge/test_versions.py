@@ -183,7 +183,7 @@ def test_a_file_of_ones_own_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        (ENTRY + ENTRY, "occur twice: made-up"),
+        (ENTRY + ENTRY, "used more than once: made-up"),
         (ENTRY.replace('"<1"', '"below 1"'), "made-up: when.0.spec"),
         (ENTRY.replace('"<1"', '""'), "made-up: when.0.spec"),
         (ENTRY.replace('cause = "dependency"', 'cause = "moon"'), "unknown cause moon"),
@@ -192,8 +192,8 @@ def test_a_file_of_ones_own_is_read(tmp_path: Path) -> None:
         (ENTRY.replace(', { component = "python", spec = ">=3" }', ""), "when"),
         (ENTRY + 'colour = "red"', "colour"),
         (ENTRY.replace('"no matching distribution"', '"(open"'), "made-up: explains"),
-        ("[[fact]", "not TOML"),
-        ("fact = 3", "must hold"),
+        ("[[fact]", "isn't valid TOML"),
+        ("fact = 3", "must contain only"),
     ],
 )
 def test_a_bad_entry_is_refused_with_its_name(tmp_path: Path, text: str, complaint: str) -> None:

@@ -54,7 +54,7 @@ def test_with_an_llm_it_triages(
 
 def test_a_budget_without_prices_is_refused() -> None:
     settings = Settings(llm_base_url="http://x", llm_model="m", llm_daily_budget=1.0)
-    with pytest.raises(SettingsError, match="would never be spent"):
+    with pytest.raises(SettingsError, match="would have no effect"):
         llm_config(settings)
 
 
@@ -116,5 +116,5 @@ def test_the_dry_run_names_azure_s_address_and_hides_its_key(config: LlmConfig, 
 
 
 def test_a_base_url_that_is_none_is_told_with_the_settings() -> None:
-    with pytest.raises(SettingsError, match="not an http"):
+    with pytest.raises(SettingsError, match="isn't an http"):
         llm_config(Settings(llm_base_url="localhost:11434", llm_model="m"))

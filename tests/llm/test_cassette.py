@@ -150,7 +150,7 @@ def test_a_damaged_file_is_named(damage: str, tmp_path: Path) -> None:
 def test_answers_of_two_models_are_not_mixed(config: LlmConfig, tmp_path: Path) -> None:
     recorded(tmp_path / "a.jsonl")
     access = LlmAccess(config, MemoryLedger(), NoCache(), None, lambda: OpenAiClient(config))
-    with pytest.raises(DataError, match="holds answers of m"):
+    with pytest.raises(DataError, match="contains answers from m"):
         recording(tmp_path / "a.jsonl", access)
-    with pytest.raises(DataError, match="packed"):
+    with pytest.raises(DataError, match="gzipped"):
         recording(tmp_path / "a.jsonl.gz", access)

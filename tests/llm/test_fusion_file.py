@@ -25,7 +25,7 @@ def test_the_shipped_weights_say_what_they_were_fitted_on() -> None:
 def test_places_that_are_no_shares_are_refused(tmp_path: Path, places: str) -> None:
     text = SHIPPED.read_text().partition("[places]")[0] + f"[places]\nfix = {places}\n"
     (tmp_path / "w.toml").write_text(text)
-    with pytest.raises(DataError, match="no shares"):
+    with pytest.raises(DataError, match="aren't valid shares"):
         load_weights(tmp_path / "w.toml")
 
 

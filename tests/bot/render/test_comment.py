@@ -126,7 +126,7 @@ def test_without_a_known_failure_claims_come_with_their_lines_fixes_and_short_co
     )
     places = [body.index(word) for word in words]
     assert places == sorted(places)
-    assert "no labelled case" not in body
+    assert "no labeled case" not in body
 
 
 def test_a_framework_bug_is_never_advice() -> None:

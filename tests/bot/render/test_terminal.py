@@ -60,7 +60,7 @@ def test_everything_is_there_with_long() -> None:
     text = words(a_triage(evidence=evidence, second_reading=second), long=True)
     for part in (
         "Fixes that worked for similar reports",
-        "12 of 31 labelled hangs in training",
+        "12 of 31 labeled hangs in training",
         "Classification",
         "cause claimed Network between machines 61%",
         "distributed claimed 99%",

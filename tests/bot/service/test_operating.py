@@ -112,11 +112,11 @@ def test_the_private_key_comes_from_text_or_file(tmp_path: Path, monkeypatch: py
     monkeypatch.delenv("DISTRIAGE_GITHUB_PRIVATE_KEY")
     file = tmp_path / "app.pem"
     monkeypatch.setenv("DISTRIAGE_GITHUB_PRIVATE_KEY_FILE", str(file))
-    with pytest.raises(SettingsError, match="cannot be read"):
+    with pytest.raises(SettingsError, match="Can't read"):
         load_settings().read_private_key()
     for text in ("no key", "-----BEGIN RSA PRIVATE KEY-----\nx\n-----END RSA PRIVATE KEY-----\n", PEM[:-80]):
         file.write_text(text)
-        with pytest.raises(SettingsError, match="not a PEM key"):
+        with pytest.raises(SettingsError, match="isn't a PEM key"):
             load_settings().read_private_key()
     file.write_text(PEM)
     assert load_settings().read_private_key() == PEM
@@ -226,7 +226,7 @@ def test_an_operator_lists_shows_and_retries_deliveries(runner: CliRunner, opene
     assert "the gate refused the comment: raw HTML" in refused
     assert isinstance(runner.invoke(app, ["deliveries", "show", "d9"]).exception, UserError)
     assert isinstance(runner.invoke(app, ["deliveries", "retry", "d2"]).exception, UserError)
-    assert "queued 1 again" in runner.invoke(app, ["deliveries", "retry", "all"]).output
+    assert "requeued 1" in runner.invoke(app, ["deliveries", "retry", "all"]).output
     assert "d1" in runner.invoke(app, ["deliveries", "list", "--state", "queued"]).output
 
 
@@ -325,7 +325,7 @@ def test_a_port_in_use_ends_in_one_line(database: str, port: int, tmp_path: Path
         )
     (line,) = done.stderr.decode().strip().splitlines()
     assert done.returncode == 2
-    assert line.startswith(f"bot: 127.0.0.1:{number} cannot be listened on: Address already in use.")
+    assert line.startswith(f"bot: Can't listen on 127.0.0.1:{number}: address already in use.")
 
 
 def test_asyncio_repeats_itself_seldom() -> None:

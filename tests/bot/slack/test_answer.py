@@ -175,7 +175,7 @@ def test_without_a_known_failure_an_answer_says_what_why_and_what_helped() -> No
         "Cause: Network environment, probable (61%).",
         "1 | It hangs.",
         "*Fixes that worked for similar reports*",
-        "1. *Fix network setting of devices*, 12 of 31 labelled hangs in training",
+        "1. *Fix network setting of devices*, 12 of 31 labeled hangs in training",
         "Set `NCCL_SOCKET_IFNAME` to the interface",
         "The output with `NCCL_DEBUG=INFO` of all ranks.",
         "Only you see this.",

@@ -113,8 +113,8 @@ def test_installations_are_looked_at_one_by_one(opened: OpenService, fake: FakeS
     assert "the token of T1 works in 'Acme'" in told(findings, "ok")
     assert told(findings, "broken") == ["Slack refuses the token of T2: invalid_auth"]
     other_key = examined(fake, **by_oauth, slack_token_key=SecretStr("n" * 40))
-    assert [text for text in told(other_key, "broken") if "cannot be read or renewed" in text] == [
-        f"the token of {team} cannot be read or renewed" for team in ("T2", "T1")
+    assert [text for text in told(other_key, "broken") if "can't read or renew" in text] == [
+        f"can't read or renew the token of {team}" for team in ("T2", "T1")
     ]
     plain = examined(fake, **{**by_oauth, "public_url": "http://triage.example"})
     assert "people cannot install the app through http://triage.example" in told(plain, "broken")

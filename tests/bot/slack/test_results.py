@@ -133,7 +133,7 @@ def test_a_damaged_result_is_told_to_its_sender_alone(opened: OpenService, fake:
             await reply(b, ts, as_slack_sends(result().replace("tiny", "fine")))
             assert (await b.settled())[-1].reason == "told"
             (told,) = fake.to("U2")
-            assert "does not match its checksum" in told["text"]
+            assert "doesn't match its checksum" in told["text"]
             assert told["thread_ts"] == ts
             assert fake.public == before
 

@@ -70,9 +70,9 @@ def test_probe_functions_take_the_job_and_nothing_else() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"outcome": [OUTCOME]}, "needs an outcome that is not a finding"),
+        ({"outcome": [OUTCOME]}, "needs an outcome that isn't a finding"),
         ({"outcome": [{**OUTCOME, "p": {"weather": 0.5}}, HEALTHY]}, "unknown causes"),
-        ({"outcome": [{**OUTCOME, "otherwise": 0.0}, HEALTHY]}, "must be above 0 and below 1"),
+        ({"outcome": [{**OUTCOME, "otherwise": 0.0}, HEALTHY]}, "must be between 0 and 1"),
         ({"outcome": [{**OUTCOME, "p": {"dependency": 0.001}}, HEALTHY]}, "less often with"),
         ({"outcome": [{**OUTCOME, "p": {}}, HEALTHY]}, "at least one cause"),
         ({"outcome": [OUTCOME, {**HEALTHY, "otherwise": 0.2}]}, "only a finding has likelihoods"),

@@ -101,10 +101,10 @@ def test_a_sound_entry_has_no_problems(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("head", "body", "said"),
     [
-        (HEAD.replace("+++", "---"), BODY, "no head"),
+        (HEAD.replace("+++", "---"), BODY, "no front matter"),
         (HEAD.replace('id = "port-taken"', 'id = "other"'), BODY, "the id must be 'port-taken'"),
         (HEAD.replace("title =", "tittle ="), BODY, "unknown fields tittle"),
-        (HEAD.replace('answer = "', "answer = "), BODY, "not TOML"),
+        (HEAD.replace('answer = "', "answer = "), BODY, "isn't valid TOML"),
         ("\n".join(x for x in HEAD.splitlines() if not x.startswith("answer")) + "\n", BODY, "answer"),
         (HEAD, BODY.replace("## Fix", "## Remedy"), "unknown section 'Remedy'"),
         (HEAD, BODY.replace("- Use another port.", ""), "sections missing or empty: Fix"),
@@ -118,7 +118,7 @@ def test_a_broken_entry_is_refused_with_the_place(tmp_path: Path, head: str, bod
 def test_missing_examples_are_named(tmp_path: Path) -> None:
     path = write(tmp_path)
     path.with_suffix(".examples.toml").unlink()
-    with pytest.raises(DataError, match=r"port-taken\.examples\.toml cannot be read"):
+    with pytest.raises(DataError, match=r"Can't read port-taken\.examples\.toml"):
         read_examples(path)
 
 

@@ -126,7 +126,7 @@ def test_a_stored_head_scores_the_same(head: ScopeHead, tmp_path: Path) -> None:
 
 def test_a_damaged_file_is_refused_with_the_remedy(tmp_path: Path) -> None:
     (tmp_path / "scope.npz").write_bytes(b"PK nonsense")
-    with pytest.raises(ModelError, match="cannot be read") as caught:
+    with pytest.raises(ModelError, match="Can't read") as caught:
         load_scope(tmp_path / "scope.npz")
     assert "make train" in str(caught.value.remedy)
 

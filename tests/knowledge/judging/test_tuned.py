@@ -36,7 +36,7 @@ def test_an_axis_that_was_not_taught_has_no_opinion() -> None:
 
 def test_heads_for_another_taxonomy_are_refused(tmp_path: Path) -> None:
     save_heads({"stage": (np.zeros((4, 2)), np.zeros(2), ("Y", "Z"))}, tmp_path / "heads.npz", {})  # type: ignore[arg-type]
-    with pytest.raises(ModelError, match="another taxonomy"):
+    with pytest.raises(ModelError, match="a different taxonomy"):
         load_heads(TAXONOMY, tmp_path / "heads.npz")
 
 
