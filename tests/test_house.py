@@ -90,12 +90,14 @@ def test_links_between_documents_lead_somewhere() -> None:
 
 def test_figures_in_the_readme_are_those_of_the_data() -> None:
     from knowledge.cases import load_cases
+    from knowledge.findings.failure import load_catalogue
     from knowledge.signatures import load_signatures
     from knowledge.versions import load_facts
 
     text = (ROOT / "README.md").read_text("utf-8")
     human = sum(case.label_source.startswith("human") for case in load_cases())
     for figure in (
+        f"catalog of {len(load_catalogue())} failures",
         f"{len(load_signatures())} error signatures",
         f"{len(load_facts())} version facts",
         f"{human} cases",
