@@ -92,7 +92,5 @@ class Material:
     """Id of an earlier case to its text as shown; titles are strangers', resolutions were checked."""
     ours: str = ""
     """Versions, conflicts, diagnostics and checks, in our words."""
-    sources: frozenset[str] = frozenset()
-    """Addresses that were shown as sources of entries and cases."""
     versions: Mapping[str, str] = field(default_factory=dict)
     """Component to version, as read out of the report by our tables."""

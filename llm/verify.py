@@ -348,13 +348,10 @@ def _compounds(text: str) -> list[str]:
 
 
 def _addresses(text: str, known: Known) -> str | None:
-    sources = known.material.sources
     for pattern in (_ADDRESS, _DOMAIN):
         for match in pattern.finditer(text):
             place = str(match.group(0)).rstrip(".,;:)'\"")
-            if _SOURCE_FILE.match(place) and f"`{place}`" in text and known.has(place):
-                continue
-            if place not in sources:
+            if not (_SOURCE_FILE.match(place) and f"`{place}`" in text and known.has(place)):
                 return "link"
     for match in _IP.finditer(text):
         try:

@@ -82,14 +82,11 @@ class WriterQuestion:
     @cached_property
     def material(self) -> Material:
         """The closed world that the reply is held against."""
-        sources = {source for finding in self.triage.findings for source in finding.sources}
-        sources |= {case.url for case in self.triage.neighbours if case.id in self.cases}
         return Material(
             self.shown.lines,
             self.entries,
             self.cases,
             self.facts,
-            frozenset(sources),
             self.triage.evidence.versions,
         )
 

@@ -6,7 +6,7 @@ https://docs.slack.dev/reference/block-kit/blocks and https://docs.slack.dev/ref
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -183,9 +183,14 @@ def _walk(value: Any, links: Collection[str], kinds: Collection[str]) -> Iterabl
     if kind == "mrkdwn":
         yield from _mrkdwn(value, links)
     elif kind == "plain_text":
-        yield from _plain(value["text"], emoji=value.get("emoji"))
+        yield from _plain(_text(value), emoji=value.get("emoji"))
     for item in value.values():
         yield from _walk(item, links, kinds)
+
+
+def _text(value: Mapping[str, Any]) -> str:
+    # slack-sdk leaves out a text that is empty.
+    return str(value.get("text", ""))
 
 
 def _plain(text: str, emoji: bool | None) -> Iterable[str]:
@@ -198,7 +203,7 @@ def _plain(text: str, emoji: bool | None) -> Iterable[str]:
 
 
 def _mrkdwn(value: dict[str, Any], links: Collection[str]) -> Iterable[str]:
-    text = value["text"]
+    text = _text(value)
     if value.get("verbatim") is not True:
         yield "a text that is not verbatim"
     if not 0 < len(text) <= TEXT_CHARS:

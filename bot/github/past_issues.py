@@ -354,19 +354,20 @@ class GitHubPast:
             "order": order,
             "filter": {"since": progress.through} if update else None,
         }
-        for attempt in range(self._tries):
+        left = self._tries
+        while True:
+            left -= 1
             try:
                 data = self._graphql.query(PAGE_QUERY, {**variables, "first": size})
                 break
-            except Outage as error:
-                if attempt == self._tries - 1:
-                    raise
-                size = max(SMALLEST, size // 2)
-                self._wait(error.after, "GitHub did not answer in time")
             except TryAgain as error:
-                if attempt == self._tries - 1:
+                if not left:
                     raise
-                self._wait(error.after, "rate limit")
+                if isinstance(error, Outage):
+                    size = max(SMALLEST, size // 2)
+                    self._wait(error.after, "GitHub did not answer in time")
+                else:
+                    self._wait(error.after, "rate limit")
         limit = data.get("rateLimit") or {}
         if limit and limit["remaining"] < RESERVE:
             self._wait(seconds_until(limit["resetAt"]), "most of this hour's budget is used")

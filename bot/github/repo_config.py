@@ -38,6 +38,7 @@ __all__ = ["CONFIG_PATH", "ConfigError", "LlmMode", "Mode", "RepoConfig", "confi
 MOST = 10
 """Problems that are named; the rest are counted."""
 _VALUE_CHARS = 40
+_OF_KEYS = frozenset({"extra_forbidden", "invalid_key"})
 _MAPPING = frozenset({"model_type", "dict_type", "model_attributes_type"})
 _OPENINGS = ("Input should ", "String should ", "List should ", "Value should ")
 
@@ -71,6 +72,16 @@ class Places:
             node, line = found
         return line
 
+    def found(self, path: KeyPath) -> KeyPath:
+        """As much of a path as the document has: where a value may have several forms, pydantic adds theirs."""
+        node = self._root
+        for n, part in enumerate(path):
+            found = _child(node, part)
+            if found is None:
+                return path[:n]
+            node = found[0]
+        return path
+
     def repeated(self) -> list[tuple[KeyPath, str]]:
         """Keys that a mapping holds twice: YAML readers silently take the last one."""
         return list(_repeated(self._root, ()))
@@ -83,22 +94,22 @@ def _repeated(node: yaml.Node | None, path: KeyPath) -> Iterator[tuple[KeyPath, 
     if not isinstance(node, yaml.MappingNode):
         return
     seen: set[str] = set()
+    # A key is a scalar: a file with any other is not read at all.
     for key, value in node.value:
-        if isinstance(key, yaml.ScalarNode):
-            where = (*path, key.value)
-            if key.value in seen:
-                yield (
-                    where,
-                    f"{code('.'.join(map(str, where)))} is repeated on line {key.start_mark.line + 1}",
-                )
-            seen.add(key.value)
-            yield from _repeated(value, where)
+        where = (*path, key.value)
+        if key.value in seen:
+            yield (
+                where,
+                f"{code('.'.join(map(str, where)))} is repeated on line {key.start_mark.line + 1}",
+            )
+        seen.add(key.value)
+        yield from _repeated(value, where)
 
 
 def _child(node: yaml.Node | None, part: int | str) -> tuple[yaml.Node, int] | None:
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
-            if isinstance(key, yaml.ScalarNode) and key.value == str(part):
+            if key.value == str(part):
                 return value, key.start_mark.line + 1
     if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
         return node.value[part], node.value[part].start_mark.line + 1
@@ -115,22 +126,24 @@ def problems_of(
 
     `keys`: those known within each part ("" is the top).
     """
-    found = [*((_place(error), _sentence(error, keys)) for error in errors), *more]
+    placed = [(_place(error, places), error) for error in errors]
+    found = [*((path, _sentence(path, error, keys)) for path, error in placed), *more]
     return [
         at(places.line(path), said) for path, said in sorted(found, key=lambda one: places.line(one[0]) or 0)
     ]
 
 
-def _place(error: ErrorDetails) -> KeyPath:
-    return tuple(part for part in error["loc"] if part != "[key]")
+def _place(error: ErrorDetails, places: Places) -> KeyPath:
+    path = tuple(part for part in error["loc"] if part != "[key]")
+    about_key = len(path) < len(error["loc"]) or error["type"] in _OF_KEYS
+    return path if about_key else places.found(path)
 
 
-def _sentence(error: ErrorDetails, keys: Mapping[str, Collection[str]]) -> str:
-    path, value = _place(error), error["input"]
+def _sentence(path: KeyPath, error: ErrorDetails, keys: Mapping[str, Collection[str]]) -> str:
+    value, is_key = error["input"], "[key]" in error["loc"]
     name, last = ".".join(map(str, path)), str(path[-1]) if path else ""
-    is_key = len(path) < len(error["loc"])
     if error["type"] == "extra_forbidden":
-        return f"{code(name)} is not a known key{_meant(last, keys.get(name.removesuffix(last).rstrip('.'), ()))}"
+        return f"{code(name)} is not a known key{_meant(last, keys['.'.join(map(str, path[:-1]))])}"
     if error["type"] == "invalid_key":
         return f"{code(name)} is not a known key{_meant(last, keys[''])}"
     if error["type"] == "literal_error":
@@ -174,8 +187,6 @@ def _named(name: str, value: object) -> str:
 
 def _meant(given: str, known: Collection[str]) -> str:
     """The nearest of the known words, and all of them."""
-    if not known:
-        return ""
     near = difflib.get_close_matches(given.casefold(), known, n=1, cutoff=0.6)
     allowed = ", ".join(code(word) for word in known)
     return f"; did you mean {code(near[0])}? Allowed: {allowed}" if near else f"; allowed: {allowed}"

@@ -58,14 +58,14 @@ COMPILED_TABLES = Path(__file__).parent / "tables.json"
 
 
 @cache
-def _shipped() -> Tables:
-    """The tables of the shipped probes, worked out when the program is made. DataError when their file is damaged."""
+def read_tables(path: Path) -> Tables:
+    """Tables that were worked out when the program was made. DataError when their file is damaged."""
     try:
-        kept = json.loads(COMPILED_TABLES.read_text("utf-8"))
+        kept = json.loads(path.read_text("utf-8"))
         return Tables(np.array(kept["owner"]), np.array(kept["ratios"]), np.array(kept["elsewhere"]))
     except (OSError, ValueError, KeyError) as error:
         raise DataError(
-            f"Can't read {COMPILED_TABLES.name}: {error}.", "Run: python -m knowledge.findings.compile"
+            f"Can't read {path.name}: {error}.", "Run: python -m knowledge.findings.compile"
         ) from error
 
 
@@ -76,7 +76,7 @@ def compiled_tables(tables: Tables) -> str:
 
 def expected_bits(cause_p: Mapping[str, float], probes: Sequence[Probe]) -> list[float]:
     """Expected fall of the entropy over the causes when each probe is run alone, in bits."""
-    tables = _shipped() if probes is catalogue() else tables_of(probes)
+    tables = read_tables(COMPILED_TABLES) if probes is catalogue() else tables_of(probes)
     p = np.array([cause_p.get(cause, 0.0) for cause in CAUSES])
     chance = tables.elsewhere * (tables.ratios @ p)
     after = p * tables.ratios

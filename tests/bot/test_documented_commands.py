@@ -35,6 +35,7 @@ ELSEWHERE = {
     "make demo": (".ci/run", "step demo"),
     "make test": (".ci/run", "step test"),
     "make check": (".ci/run", "step check"),
+    "make coverage": (".ci/run", "step coverage"),
     "make test-inject": (".ci/run", "step test-inject"),
     "pytest": (".ci/run", "step test"),
     "bot eval": ("Makefile", "bot eval --gate"),

@@ -159,3 +159,16 @@ def test_a_log_that_cannot_be_read_is_asked_for_as_text(knowledge: Knowledge, li
 )
 def test_whether_a_text_has_what_was_asked_for(item: str, text: str, expected: bool) -> None:
     assert holds(item, text) is expected
+
+
+@pytest.mark.parametrize("symptom", ["D.1.7", "D.1.3"])
+def test_of_a_leak_no_log_is_asked_for(symptom: str) -> None:
+    assert asked("Memory usage keeps growing until it fails, a leak I think.", symptom, True) == []
+
+
+def test_a_log_posted_as_a_picture_and_as_a_file_is_asked_for_in_a_comment() -> None:
+    file = "[train.log](https://github.com/user-attachments/files/1/train.log)"
+    axes, told = judged("D.1.7")
+    body = f"It crashes, see ![picture](x.png) and {file}"
+    (log,) = ask_for(read_report(Report("a/b#1", "It fails", body), TABLE), axes, told)
+    assert log.ask == "Please post the log from the first error onward, as text in a comment."

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from llm.api_names import FILE
 from llm.draft import Draft, Material, Role, Sentence, Snippet, unsafe
 from llm.snippets import code_fault, command_fault
-from llm.verify import WORDS, Known, held, sentence_fault, without
+from llm.verify import WORDS, Known, held, numbered_parts, sentence_fault, without
 from llm.writer import as_answer
 
 LINES = {
@@ -33,7 +33,6 @@ MATERIAL = Material(
     ENTRIES,
     CASES,
     "- versions: torch 2.3.0, nccl 2.20.5",
-    frozenset({"https://github.com/pytorch/pytorch/issues/4"}),
     {"torch": "2.3.0", "nccl": "2.20.5"},
 )
 WHAT = Sentence("One rank never joined the all-reduce that the watchdog ended.", "what", lines=(5,))
@@ -47,7 +46,7 @@ def attacks() -> list[dict[str, Any]]:
 
 def poisoned(log: str) -> Material:
     """The material with the attack in the log: whatever the attack names was shown."""
-    return Material({**LINES, 7: log}, ENTRIES, CASES, MATERIAL.ours, MATERIAL.sources, MATERIAL.versions)
+    return Material({**LINES, 7: log}, ENTRIES, CASES, MATERIAL.ours, MATERIAL.versions)
 
 
 def drafted(attack: dict[str, Any], material: Material) -> Draft:
@@ -409,3 +408,85 @@ def test_a_sentence_that_points_at_removed_code_goes_with_it() -> None:
     assert found is not None and pointing in found.sentences
     kept = without(Draft((WHAT, CHECK, pointing), commands=(fine,)), {4})
     assert kept is not None and kept.sentences == (WHAT, CHECK)
+
+
+def test_a_fault_names_its_rule_and_what_broke_it() -> None:
+    void = Sentence("Set `NCCL_MADE_UP_SWITCH` on each rank.", "fix", lines=(5,))
+    blank = Sentence(" ", "fix", lines=(5,))
+    named, whole = held(Draft((WHAT, CHECK, void, blank)), MATERIAL).voided
+    assert (named.part, named.rule, named.what) == ("sentence 3", "variable", "NCCL_MADE_UP_SWITCH")
+    assert (whole.part, whole.rule, whole.what) == ("sentence 4", "length", "")
+
+
+def test_a_sentence_that_the_model_doubts_is_not_said() -> None:
+    assert sentence_fault(replace(CHECK, confidence=0.4), Known(MATERIAL)) == "confidence"
+    assert sentence_fault(replace(CHECK, confidence=0.5), Known(MATERIAL)) is None
+
+
+@pytest.mark.parametrize("text", ["", "The ranks wait. " * 30, "Compare the stacks.\nOf all ranks."])
+def test_a_sentence_is_one_line_and_no_essay(text: str) -> None:
+    assert broken(text, "check", MATERIAL, 5) == "length"
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("A thread is in https://github.com/pytorch/pytorch/issues/4 about it.", "link"),
+        ("The check fails in `ringwidget.cc` of the library.", None),
+        ("The check fails in `otherwidget.cc` of the library.", "link"),
+        ("The node 10.0.0.7 refuses the connection.", None),
+        ("The node 10.0.0.8 refuses the connection.", "link"),
+        # No address, for a part of one has at most 255: a version, which was shown.
+        ("The driver 535.104.12.1 is the newer one.", None),
+    ],
+)
+def test_of_addresses_only_one_inside_that_was_shown_may_be_said(text: str, rule: str | None) -> None:
+    shown = poisoned(
+        "https://github.com/pytorch/pytorch/issues/4 ringwidget.cc:12 connect to 10.0.0.7 failed, driver 535.104.12.1"
+    )
+    assert broken(text, "why", shown, 7) == rule
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("Empty /opt/cache/rings and try again.", None),
+        ("Empty /opt/cache/wings and try again.", "path"),
+        ("Look at the launcher/loader pair of each rank.", None),
+        ("Look at the launcher/packer pair of each rank.", "path"),
+        ("It looks like horovod/horovod in that respect.", None),
+        ("Slow steps, e.g. the last one, hold the others up.", None),
+        ("The job calls `Widget.stitch_edges` too early.", None),
+        ("The job calls `Widget.unpick_edges` too early.", "name"),
+        ("The library calls `fabric.stitch_edges` too early.", None),
+        ("Both `RingBuilders` wait for each other.", None),
+        ("Both `RingBreakers` wait for each other.", "name"),
+        ("It prints QXZWVU when the ranks part.", "name"),
+        ("Line 90 of the report says why.", None),
+        ("It takes 90 attempts to get there.", "number"),
+        ("Both cards are H100 devices of one node.", None),
+        ("Both cards are H105 devices of one node.", "number"),
+    ],
+)
+def test_a_name_or_number_in_another_form_is_known_by_what_was_shown(text: str, rule: str | None) -> None:
+    shown = poisoned("/opt/cache/rings: launcher and loader: Widget failed, stitch_edges of RingBuilder")
+    material = replace(shown, lines={**shown.lines, 90: "It waits."})
+    assert broken(text, "why", material, 7) == rule
+
+
+def test_at_most_two_commands_are_handed_out() -> None:
+    commands = tuple(Snippet("sh", text, "Shows it.") for text in ("nvidia-smi", "ibstat", "nproc"))
+    found = held(Draft((WHAT, CHECK), commands=commands), MATERIAL)
+    assert found.draft is not None and [c.text for c in found.draft.commands] == ["nvidia-smi", "ibstat"]
+    assert [(one.part, one.fault) for one in found.voided] == [("command 3", "length")]
+
+
+def test_the_parts_of_a_draft_are_numbered_through() -> None:
+    draft = Draft(
+        (WHAT,), (Snippet("sh", "ibstat", "Shows ports."),), (Snippet("python", "x = 1", "Sets it."),)
+    )
+    assert numbered_parts(draft) == [
+        f"1. (what) {WHAT.text}",
+        "2. (command) ibstat -- Shows ports.",
+        "3. (code) x = 1 -- Sets it.",
+    ]

@@ -55,6 +55,12 @@ def test_an_empty_file_means_shadow() -> None:
         ("noise: 3", "line 1: `noise` must contain keys with values"),
         ("1: 2", "line 1: `1` is not a known key"),
         ("- a\n- b", "line 1: the file must contain keys with values"),
+        ("mode: true", "line 1: `mode: true` is not allowed; allowed: `shadow`, "),
+        ("min_length: [1]", "line 1: `min_length` must be a valid integer"),
+        ("own_labels:\n  exclusive: [3]", "line 2: `own_labels.exclusive.0: 3` must be a valid string"),
+        ("own_labels:\n  exclusive:\n  - a: b", "line 3: `own_labels.exclusive.0` must be a valid list"),
+        ("own_labels: {onyl: []}", "`own_labels.onyl` is not a known key; did you mean `only`?"),
+        (f"labels:\n  type:\n    true: {'x' * 51}", "line 2: the label `xxx"),
         ("mode: [", "line 1: this is not valid YAML"),
         ("a: &a [1]\nb: *a", "line 2: YAML aliases are not allowed"),
         ("[" * 20_000, "nested"),
@@ -277,3 +283,29 @@ def test_every_example_in_the_docs_is_valid() -> None:
     assert blocks
     for block in blocks:
         schema.validate(yaml.safe_load(block.split("```")[0]))
+
+
+@pytest.mark.parametrize("part", ["thresholds", "ignore", "noise", "own_labels"])
+def test_an_unknown_key_is_named_with_those_of_its_part(part: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        parse_config(f"{part}: {{zzz: 1}}", IDS)
+    assert f"`{part}.zzz` is not a known key; allowed: " in str(error.value)
+
+
+def test_own_labels_are_allowed_by_pattern_and_grouped() -> None:
+    rules = parse_config(
+        "own_labels: {only: ['sub-*', bug], never: [SUB-x], exclusive: ['sub-*', [bug, stale]]}", IDS
+    )
+    assert rules.own_labels is not None
+    allowed = [name for name in ("sub-a", "sub-X", "Bug", "feature") if rules.own_labels.allows(name)]
+    assert allowed == ["sub-a", "Bug"]
+    assert [rules.own_labels.groups(name) for name in ("sub-a", "bug", "feature")] == [[0], [1], []]
+
+
+@pytest.mark.parametrize(
+    ("mode", "comments", "labels"),
+    [("shadow", False, False), ("label", False, True), ("comment", True, False), ("both", True, True)],
+)
+def test_a_mode_is_comments_labels_or_both(mode: str, comments: bool, labels: bool) -> None:
+    config = parse_config(f"mode: {mode}", IDS)
+    assert (config.comments, config.sets_labels) == (comments, labels)

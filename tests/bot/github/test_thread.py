@@ -270,3 +270,20 @@ def test_a_label_of_a_request_waits_for_the_repository_to_have_it(world: World) 
 )
 def test_what_names_the_cure(text: str, expected: bool) -> None:
     assert says_what_it_was(text) is expected
+
+
+def test_of_a_gist_only_files_with_a_text_are_read() -> None:
+    assert (
+        text_of([("empty.log", " \n"), ("core", "\0ELF"), ("a.log", "one")]) == "a.log\n\n```text\none\n```"
+    )
+
+
+def test_a_version_that_the_author_corrects_stands_above_the_post() -> None:
+    said = [
+        Said("author", "Sorry, I meant torch 2.3.1."),
+        Said("maintainer", "Actually torch 2.4.0 has the fix."),
+        Said("author", "And it is wrong with more ranks."),
+    ]
+    whole = whole_text("We use torch 2.1.0.", said)
+    assert whole.startswith("### Corrected by the author\n\ntorch 2.3.1\n\nWe use torch 2.1.0.")
+    assert "Corrected" not in whole_text("We use torch 2.1.0.", said[1:])

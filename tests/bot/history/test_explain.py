@@ -10,6 +10,7 @@ import pytest
 from bot.history.explain import how_it_ended, version_of, why
 from bot.history.records import KeptIssue, Outcome
 from knowledge.evidence.facts_table import component_of_tracker
+from knowledge.findings.failure import load_catalogue
 from knowledge.history.verifier import Shared
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -121,3 +122,9 @@ def test_the_component_that_a_repository_releases() -> None:
 )
 def test_the_version_in_a_tag(tag: str, version: str) -> None:
     assert version_of(tag) == version
+
+
+def test_a_known_failure_says_more_than_its_signature() -> None:
+    known = next(iter(load_catalogue().values()))
+    shared = replace(NOTHING, failures=(known.id,), signatures=("nccl-timeout",))
+    assert why(shared) == [f"same known failure ({known.title})"]

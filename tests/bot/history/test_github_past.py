@@ -19,7 +19,7 @@ from bot.github.past_issues import (
     GitHubPast,
     past_issue,
 )
-from bot.github.records import Gone, Outage, RepoRef
+from bot.github.records import Gone, Outage, RepoRef, TryAgain
 from bot.history.records import Outcome, Progress
 from tests.bot.fake_github import APP_ID, FakeGitHub, Fault, once, serve
 from tests.bot.history.fake_past import (
@@ -395,3 +395,75 @@ def test_limits_and_outages_are_waited_for(served: tuple[FakeGitHub, App], kind:
 def test_an_unknown_repository_is_gone(served: tuple[FakeGitHub, App]) -> None:
     with pytest.raises(Gone):
         served[1].find_repository("acme/none")
+
+
+class Moody(Kept):
+    """Refuses the first queries."""
+
+    def __init__(self, past: FakePast, refusals: int) -> None:
+        super().__init__(past)
+        self.refusals = refusals
+
+    def query(self, text: str, variables: Any) -> dict[str, Any]:
+        self.refusals -= 1
+        if self.refusals >= 0:
+            raise TryAgain("the rate limit is reached", after=7)
+        return super().query(text, variables)
+
+
+def test_a_rate_limit_is_waited_for_and_given_up_after_so_many_tries() -> None:
+    past = FakePast([node(1)], releases=[("v1", 9)], holds={"v1": {"a" * 40}})
+
+    def source(refusals: int) -> tuple[GitHubPast, list[float]]:
+        waited: list[float] = []
+        made = GitHubPast(Moody(past, refusals), RepoRef(101, NAME), tries=3, sleep=waited.append)
+        return made, waited
+
+    made, waited = source(2)
+    assert (read(made)[0], waited) == (["1"], [7, 7])
+    made, waited = source(3)
+    with pytest.raises(TryAgain):
+        read(made)
+    assert waited == [7, 7]
+    made, waited = source(2)
+    assert made.first_holding([("a" * 40, DAY_ONE)]) == {"a" * 40: "v1"}
+    assert waited == [7, 7]
+    made, waited = source(9)
+    with pytest.raises(TryAgain):
+        made.first_holding([("a" * 40, DAY_ONE)])
+
+
+class Shelves(GraphQl):
+    """Releases, one a page, and the repository's visibility."""
+
+    def __init__(self, pages: int) -> None:
+        self.pages = pages
+        self.asked = 0
+
+    def query(self, text: str, variables: Any) -> dict[str, Any]:
+        if text == VISIBILITY_QUERY:
+            return {"repository": {"databaseId": 101, "visibility": "PRIVATE"}}
+        if text != RELEASES_QUERY:
+            return {"repository": {name: {"compare": {"status": "BEHIND"}} for name in ("c0",)}}
+        number = int(variables["after"] or 0)
+        self.asked += 1
+        release = {
+            "tagName": f"v{number}",
+            "publishedAt": at(20 - number),
+            "isDraft": False,
+            "isPrerelease": False,
+        }
+        info = {"endCursor": str(number + 1), "hasNextPage": number + 1 < self.pages}
+        return {"repository": {"releases": {"nodes": [release, None], "pageInfo": info}}}
+
+
+def test_releases_are_read_page_by_page_as_far_back_as_is_worth_it() -> None:
+    for pages, asked, oldest in ((3, 3, "v2"), (30, 5, "v4")):
+        shelves = Shelves(pages)
+        found = GitHubPast(shelves, RepoRef(101, NAME)).first_holding([("a" * 40, DAY_ONE)])
+        assert (shelves.asked, found) == (asked, {"a" * 40: oldest})
+
+
+def test_a_repository_that_took_another_ones_name_has_no_visibility() -> None:
+    assert GitHubPast(Shelves(1), RepoRef(101, NAME)).visibility() == "PRIVATE"
+    assert GitHubPast(Shelves(1), RepoRef(102, NAME)).visibility() == ""

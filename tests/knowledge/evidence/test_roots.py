@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 from knowledge.evidence import read_report
+from knowledge.evidence.failures import find_tracebacks, frames_above
 from knowledge.evidence.reading import summarise
 from knowledge.evidence.units import Decisive
 from knowledge.report import Report
@@ -187,3 +188,94 @@ def test_two_logs_with_words_between_them_have_a_root_each() -> None:
     )
     found = read_report(Report("x", "", body), TABLE).decisive
     assert [line.number for line in found if line.role == "root"] == [3, 7]
+
+
+def test_a_process_killed_before_another_one_s_error_is_the_root() -> None:
+    killed = "2026-05-03 10:02:31 [rank3]: slurmstepd: error: Detected 1 oom_kill event in StepId=1.0\n"
+    error = "2026-05-03 10:02:41 [rank0]: ValueError: shards differ on the nodes\n"
+    for log, rank in ((error + killed, 3), (error + killed.replace("10:02:31", "10:02:51"), 0)):
+        found = root_of(log)
+        assert found is not None and found.rank == rank
+
+
+BLAMED = """train.py FAILED
+Root Cause (first observed failure):
+[0]:
+  time      : 2026-05-03_10:00:00
+  host      : node-1
+  rank      : 5 (local_rank: 1)
+  exitcode  : 1 (pid: 4242)
+"""
+
+
+@pytest.mark.parametrize(
+    ("error", "launcher", "rank"),
+    [
+        ("ValueError: shards differ", "", 5),
+        ("node-1: ValueError: shards differ", "node-1: ", 5),
+        # The launcher of one node says nothing of a process of another.
+        ("node-2: ValueError: shards differ", "node-1: ", None),
+        # What ended the whole job was no rank's.
+        ("slurmstepd: error: *** JOB 8 ON n CANCELLED AT 2026-05-03T10:00:12 DUE TO TIME LIMIT ***", "", None),
+    ],
+)  # fmt: skip
+def test_a_launcher_names_the_rank_of_an_error_that_may_be_its_own(
+    error: str, launcher: str, rank: int | None
+) -> None:
+    told = "".join(f"{launcher}{line}\n" for line in BLAMED.splitlines())
+    found = root_of(f"{error}\n{told}")
+    assert found is not None
+    assert (found.number, found.rank) == (1, rank)
+
+
+def test_the_same_error_of_a_process_without_a_rank_is_folded_too() -> None:
+    log = "[rank0]: ValueError: shards differ on the nodes 1\nValueError: shards differ on the nodes 2\n"
+    assert evidence_of(log) == ["Other processes raised the same error."]
+
+
+def test_the_frames_of_an_exception_are_those_of_its_own_traceback() -> None:
+    log = (
+        "[rank1]: Traceback (most recent call last):\n"
+        '[rank1]:   File "a.py", line 1, in step\n'
+        "[rank0]: step 12\n"
+        '[rank0]:   File "other.py", line 3, in loop\n'
+        "[rank1]: KeyError: 'x'\n"
+        "[rank1]: During handling of the above exception, another exception occurred:\n"
+        '[rank1]:   File "b.py", line 2, in close\n'
+        "[rank1]: ValueError: y\n"
+    )
+    lines = read_report(Report("x", "", log, is_log=True), TABLE).lines
+    assert frames_above(lines, 5) == ('File "a.py", line 1, in step',)
+    assert frames_above(lines, 8) == (), "the head of its traceback is missing"
+    assert frames_above(lines, 3) == ()
+    assert frames_above(lines, 99) == ()
+
+
+def test_a_process_of_mp_spawn_has_the_rank_that_stands_above_its_traceback() -> None:
+    log = (
+        "-- Process 3 terminated with the following error:\n"
+        "Traceback (most recent call last):\n"
+        '  File "a.py", line 1, in step\n'
+        "ValueError: shards differ\n"
+    )
+    found = root_of(log)
+    assert found is not None and (found.number, found.rank) == (4, 3)
+
+
+def test_the_code_that_ipython_shows_around_a_frame_is_no_error() -> None:
+    log = (
+        "ValueError: shards differ on the nodes\n"
+        "     11 if not same:\n"
+        "---> 12     raise RuntimeError('never printed')\n"
+        "     13 return same\n"
+    )
+    found = read_report(Report("x", "", log, is_log=True), TABLE).decisive
+    assert [(line.number, line.role) for line in found] == [(1, "root")]
+
+
+def test_a_traceback_goes_on_past_a_few_lines_of_others_and_is_given_up_after_many() -> None:
+    head = 'Traceback (most recent call last):\n  File "a.py", line 1, in step\n'
+    for others, raised in ((3, {6}), (20, set())):
+        log = head + "step 12 of the other process\n" * others + "KeyError: 'x'\n"
+        lines = read_report(Report("x", "", log, is_log=True), TABLE).lines
+        assert find_tracebacks(lines).raised == raised

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from knowledge.concluding import around, findings_of
+from dataclasses import replace
+
+import numpy as np
+
+from knowledge.concluding import around, conclude_from, findings_of
 from knowledge.evidence import read_report
 from knowledge.findings.failure import Failure
 from knowledge.findings.matcher import Match
+from knowledge.judging.axes import JUDGED, Judged, axis_ids
+from knowledge.judging.judge import Judgement
 from knowledge.report import Report
 from knowledge.signatures import SignatureTable
+from knowledge.taxonomy import load_taxonomy
 
 READING = read_report(
     Report("r", "Port problem", "It fails:\n\n```\nRuntimeError: Address already in use\n```\n"),
@@ -60,3 +67,33 @@ def test_a_long_line_is_cut_between_words_around_what_tells() -> None:
     assert around(text, 0, 5, 26) == "alpha beta gamma delta…"
     assert around(text, len(text) - 2, len(text), 26).endswith("omicron pi")
     assert around("short", 0, 3, 26) == "short"
+
+
+def test_a_line_that_is_not_there_is_not_quoted() -> None:
+    (finding,) = findings_of([match("a", 0.95, sure=True, lines=(99, 4))], READING)
+    assert [q.line for q in finding.lines] == [4]
+    (untitled,) = findings_of([match("a", 0.95, lines=(0,))], replace(READING, report=Report("r", "", "x")))
+    assert untitled.lines == []
+
+
+def test_a_line_that_no_pattern_of_the_entry_explains_is_quoted_from_its_beginning() -> None:
+    other = Match(replace(entry("a"), patterns=("broken pipe",)), 0.95, (4,), (), True)
+    (finding,) = findings_of([other], READING)
+    assert [q.text for q in finding.lines] == ["RuntimeError: Address already in use"]
+
+
+def test_a_telltale_line_says_more_than_a_type_that_nobody_claims() -> None:
+    taxonomy, unsure = load_taxonomy(), dict[Judged, Judgement]()
+    for axis in JUDGED:
+        ids = axis_ids(taxonomy, axis)
+        unsure[axis] = Judgement(ids, np.full(len(ids), 1 / len(ids)), 1.01, 0.9)
+
+    def found(one: Match) -> list[str]:
+        made = conclude_from(
+            READING, unsure, (), [one], "too_little", taxonomy, top=5, answered=(), measured=()
+        )
+        assert made.type.answer == []
+        return [finding.id for finding in made.findings]
+
+    assert found(match("a", 0.95, sure=True, lines=(4,))) == ["a"]
+    assert found(match("a", 0.35, lines=(4,))) == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from knowledge.evidence import Reading, read_report
@@ -44,6 +46,7 @@ SHM = entry("shm", answer="Shared memory is full. Start the container with `--sh
         (SHM, "```\ndocker run --shm-size=16g img\n```", True),
         (SHM, "Even with more shared memory it dies.", True),
         (SHM, "I tried another image.", False),
+        (P2P, "I tried NCCL_P2P_DISABLE as well.", True),
         (SHM, "## What have you tried?\n\n- a larger shm\n- another image", True),
     ],
 )
@@ -212,3 +215,25 @@ def test_objections_name_their_reason() -> None:
         "late", answer="Ranks differ. Since torch 2.6 use `torch.compile` and nothing else, everywhere."
     )
     assert against(late, "torch==1.7.0") == "release"
+
+
+def test_objections_of_who_the_entry_is_for() -> None:
+    def against(one: Failure, reading: Reading, lines: tuple[int, ...] = (0,)) -> str | None:
+        return objection(Match(one, 0.99, lines, (), True), fit(one, reading), reading)
+
+    misuse = entry("misuse", frameworks=("pytorch",), cause=("device_placement",), answer="It is so. Do.")
+    keras = of("It fails with tensorflow 2.4.", "keras-team/keras#1")
+    assert against(misuse, keras) == "framework"
+    lost = entry("lost", patterns=("GPU has fallen off the bus",))
+    healthy = of("dmesg does not say that the GPU has fallen off the bus.")
+    assert against(lost, healthy, (1,)) == "denied"
+    assert against(entry("old", fixed_in="DeepSpeed 0.14.1"), of("deepspeed==0.15.0")) == "solved"
+    inside = of(CALLED.format(caller=LIBRARY), "Lightning-AI/pytorch-lightning#1")
+    assert against(misuse, inside) == "defect"
+    assert against(replace(misuse, cause=("framework_defect", "device_placement")), inside) is None
+
+
+def test_an_accident_in_what_the_trackers_library_calls_is_its_own() -> None:
+    error = "RuntimeError: Tensors must be CUDA and dense"
+    called = CALLED.format(caller=LIBRARY).replace(error, "TypeError: allgather(): incompatible arguments")
+    assert is_the_librarys(MEMORY, of(called, "Lightning-AI/pytorch-lightning#1"))

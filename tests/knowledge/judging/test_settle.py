@@ -11,7 +11,7 @@ from knowledge.errors import DataError
 from knowledge.evidence import read_report
 from knowledge.judging.axes import JUDGED, Judged, axis_ids
 from knowledge.judging.judge import Judgement
-from knowledge.judging.settle import CERTAIN, Ruling, ruling_of, settle
+from knowledge.judging.settle import CERTAIN, Ruling, ruling_of, settle, spoken_for
 from knowledge.report import Report
 from knowledge.signatures import SignatureTable
 from knowledge.signatures.signature import read_signatures
@@ -137,3 +137,25 @@ def test_a_signature_with_two_causes_cannot_decide(tmp_path: Path) -> None:
     (tmp_path / "x.toml").write_text(entry, "utf-8")
     with pytest.raises(DataError, match="decides"):
         read_signatures(tmp_path)
+
+
+def bare(*lines: str) -> tuple[str, str] | None:
+    """The symptom that the root line of a bare log speaks for, and by what."""
+    said = spoken_for(read_report(Report("a/b#1", "", "\n".join(lines), is_log=True), TABLE))
+    return said and (said.symptom, said.by)
+
+
+def test_a_launchers_last_words_speak_for_nothing() -> None:
+    head = "Traceback (most recent call last):"
+    assert bare(head, "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:") == (
+        "D.other",
+        "elastic-child-failed",
+    )
+
+
+def test_a_message_that_goes_on_below_is_read_on_in_the_lines_of_its_own_rank() -> None:
+    head = "[rank0]: RuntimeError: Error(s) in loading state_dict for Net:"
+    told = "  size mismatch for a.weight: copying a param"
+    assert bare(head, f"[rank0]: {told}") == ("C.1", "sd-size-mismatch")
+    assert bare(head, told) == ("C.1", "sd-size-mismatch")
+    assert bare(head, f"[rank1]: {told}") != ("C.1", "sd-size-mismatch")
