@@ -56,6 +56,7 @@ def test_an_empty_file_means_shadow() -> None:
         ("1: 2", "line 1: `1` is not a known key"),
         ("- a\n- b", "line 1: the file must contain keys with values"),
         ("mode: true", "line 1: `mode: true` is not allowed; allowed: `shadow`, "),
+        (f"min_length: '{'9' * 5000}'", "must be valid (Unable to parse"),
         ("min_length: [1]", "line 1: `min_length` must be a valid integer"),
         ("own_labels:\n  exclusive: [3]", "line 2: `own_labels.exclusive.0: 3` must be a valid string"),
         ("own_labels:\n  exclusive:\n  - a: b", "line 3: `own_labels.exclusive.0` must be a valid list"),

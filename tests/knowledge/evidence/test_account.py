@@ -17,6 +17,7 @@ TABLE = SignatureTable()
         ("It crashes with a failed assertion.", "root"),
         ("I get KeyError: 'labels' on the second node.", "root"),
         ("Then every rank prints: Watchdog caught collective operation timeout.", "root"),
+        ("`KeyError: 'labels'`", "root"),
         # Something is wrong, and the sentence does not say what.
         ("The job hangs on two nodes.", "context"),
         (
@@ -27,6 +28,7 @@ TABLE = SignatureTable()
         ("The launcher says ChildFailedError: train.py FAILED", "consequence"),
         ("In the end it prints NCCL communicator was aborted on rank 3.", "consequence"),
         ("The pod prints Exit Code:    137 in the end.", "consequence"),
+        ("The other process exited with code 1 and failed.", "consequence"),
         # Manners, and what is no failure.
         ("Thanks for any help with this crash.", None),
         ("We use two nodes with eight GPUs each.", None),
