@@ -227,7 +227,7 @@ def _line(delivery: StoredDelivery) -> str:
 def _unknown(delivery: str, kind: str = "") -> Exception:
     from knowledge.errors import UserError
 
-    return UserError(f"There is no {kind}delivery {delivery!r}.", "List them with: bot deliveries list")
+    return UserError(f"No {kind}delivery has the ID {delivery!r}.", "List them with: bot deliveries list")
 
 
 def _settings_with_logs() -> Settings:

@@ -248,7 +248,7 @@ class Taxonomy:
     def _unknown(given: str, known: tuple[str, ...] | list[str]) -> UserError:
         near = difflib.get_close_matches(given, known, n=3, cutoff=0.5)
         hint = f"Did you mean {any_of(near)}?" if near else "`bot taxonomy` lists all IDs."
-        return UserError(f"There is no {given!r} in the taxonomy.", hint)
+        return UserError(f"{given!r} isn't in the taxonomy.", hint)
 
 
 # Data files beside this module -> one cached Taxonomy.
