@@ -30,14 +30,14 @@ def entry(id: str) -> Failure:
     if found is None:
         near = get_close_matches(id.casefold(), entries, 3, 0.4)
         raise InputError(
-            f"There is no entry {id!r}.",
+            f"No entry named {id!r}.",
             f"Did you mean {any_of(near)}?" if near else "Search for it with: bot failures search TEXT",
         )
     return found
 
 
 def markdown(failure: Failure) -> str:
-    """An entry in full: what happens, why, how to check, how to fix, sources."""
+    """An entry in full: the symptoms, the causes, how to check for it, how to fix it, and its sources."""
     sections = [
         f"# {failure.title}",
         failure.answer,

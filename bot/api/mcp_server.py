@@ -79,7 +79,7 @@ def make_server(engine: Engine) -> MCPServer[None]:
     def explain_failure(
         id: Annotated[str, Field(description="id of a known failure, as triage and search_failures give it")],
     ) -> str:
-        """Explain a known failure: what happens, why, how to check, how to fix, sources."""
+        """Explain a known failure: the symptoms, the causes, how to check for it, how to fix it, and its sources."""
         try:
             return markdown(entry(id))
         except InputError as error:

@@ -162,14 +162,14 @@ def diagnose_command(
     framework: Annotated[
         str | None, typer.Option(help="Run only the probes that apply to this framework.")
     ] = None,
-    checkpoint: Annotated[str, typer.Option(help="A checkpoint file; the probes read its key names.")] = "",
+    checkpoint: Annotated[str, typer.Option(help="Checkpoint file whose key names to inspect.")] = "",
     loader: Annotated[
         str, typer.Option(help="MODULE:FUNCTION that returns a data loader; the probes count its batches.")
     ] = "",
     python: Annotated[
         str,
         typer.Option(
-            help="The job's Python interpreter, on every machine. Default: $PYTHON, then python3 on PATH."
+            help="Path to the job's Python interpreter, the same on every machine. Default: $PYTHON, then python3."
         ),
     ] = "",
     budget: Annotated[float, typer.Option(min=5, max=600, help="Time limit in seconds.")] = 60.0,

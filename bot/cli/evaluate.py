@@ -48,7 +48,7 @@ def duplicates_command(
         Path | None, typer.Option(help="Add these figures to the HTML report in this folder.")
     ] = None,
 ) -> None:
-    """Measure how often the nearest earlier reports include the marked duplicate, compared with plain TF-IDF.
+    """Measure how often the known duplicate is among the closest earlier reports, with plain TF-IDF as a baseline.
 
     Each record is {"id", "opened", "title", "body", "duplicates": [IDs]}. Only earlier reports are candidates.
     """

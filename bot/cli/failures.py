@@ -60,7 +60,7 @@ def show(
         typer.Argument(help="ID of an entry, e.g. cuda-driver-too-old.", autocompletion=_ids),
     ],
 ) -> None:
-    """Show one entry: what happens, why, how to check, how to fix it, and sources."""
+    """Show one entry: the symptoms, the causes, how to check for it, how to fix it, and its sources."""
     from rich.console import Console
     from rich.markdown import Markdown
 

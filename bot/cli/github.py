@@ -38,7 +38,7 @@ def simulate(
         typer.Option(help="Configuration file (.github/distriage.yml) to apply. Default: shadow mode."),
     ] = None,
 ) -> None:
-    """Show what the bot would write for a webhook payload, without writing it."""
+    """Show what the bot would post for a webhook payload, without posting anything."""
     from bot.github.offline import simulate as run
 
     text = _read(config) if config else None
@@ -61,7 +61,7 @@ def read_payload(path: Path) -> dict[str, Any]:
         missing = any_of(f'"{key}"' for key in ("action", "repository", "issue") if key not in data)
         raise InputError(
             f"{path} {what}: it has no {missing}.",
-            "Save one from Advanced > Recent Deliveries on the App's page. To triage an issue, use `bot triage`.",
+            "Copy one from Advanced > Recent Deliveries in the App's settings. To triage an issue, use `bot triage`.",
         )
     return data
 
@@ -245,7 +245,7 @@ def backfill(
 ) -> None:
     """Import a repository's issues into its history so that repeat failures are recognized.
 
-    Nothing is written to GitHub. An interrupted run resumes where it stopped, and a later run reads only what changed.
+    Nothing is written to GitHub. An interrupted run resumes where it stopped, and later runs read only what has changed.
     """
     from bot.cli.operate import fill_from_file, fill_from_github
     from bot.settings import load_settings

@@ -27,7 +27,7 @@ def register_mcp(app: typer.Typer) -> None:
 
 
 def mcp() -> None:
-    """Serve triage, explanations, search, and diagnostics scripts over MCP (stdin and stdout); read-only."""
+    """Serve triage, explanations, search, and diagnostic scripts over MCP (stdio, read-only)."""
     from bot.api.mcp_server import serve_stdio
 
     serve_stdio()

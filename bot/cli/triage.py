@@ -111,7 +111,7 @@ def triage_command(
     reports: Annotated[
         list[str],
         typer.Argument(
-            help="Files (.md, .txt, .log, a GitHub issue as .json, or a .jsonl batch), a folder with the logs of one "
+            help="Files (.md, .txt, .log, a GitHub issue as .json, or a .jsonl batch), a folder of logs from a single "
             "job, or - for standard input."
         ),
     ],
@@ -204,7 +204,7 @@ def _check_batch(inputs: int, clashing: Sequence[str]) -> None:
         raise UserError("A .jsonl batch must be the only input.", "Run `bot triage` on it separately.")
     if clashing:
         raise UserError(
-            f"The output for a .jsonl batch is always JSON, so {clashing[0]} can't be used with it.",
+            f"{clashing[0]} can't be used with a .jsonl batch, whose output is always JSON.",
             f"Drop {clashing[0]}.",
         )
 

@@ -12,12 +12,16 @@ import psycopg
 from procrastinate.schema import SchemaManager
 from psycopg import sql
 from psycopg.rows import dict_row
-from psycopg.types.json import Jsonb
+from psycopg.types.json import Jsonb, set_json_loads
 from psycopg_pool import AsyncConnectionPool, ConnectionPool
+from pydantic_core import from_json
 
 from bot.db.embedded import start_embedded
 from bot.settings import Settings
 from knowledge.errors import SettingsError
+
+# Twice as fast as the standard library's; a search of a history reads 200 documents.
+set_json_loads(from_json)
 
 # Migrations: plain SQL files applied once each, in the order of their names, under one lock.
 #

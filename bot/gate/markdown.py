@@ -30,7 +30,7 @@ _INLINE = frozenset(f"{name}_{end}" for name in ("strong", "em", "link") for end
 _FENCE_INFO = frozenset({"text", "sh", "python"})
 _TAG_OR_COMMENT = re2.compile(r"<!--[^>]*-->|<[a-z/]+>")
 _HTML = re2.compile(
-    r"^(\s|<details>|</details>|<summary>[\pL\pN .,:;'?()/%-]+</summary>|<!-- distriage [a-z0-9 =-]+ -->)*$"
+    r"^(\s|<details>|</details>|<summary>[\pL\pN .,:;'?()/%_=+-]+</summary>|<!-- distriage [a-z0-9 =-]+ -->)*$"
 )
 
 

@@ -138,6 +138,9 @@ class HistoryStore(Protocol):
     def newer(self, key: int, version: int) -> Iterator[tuple[int, Record]]:
         """Records whose evidence changed after that version, oldest change first, with the version of each."""
 
+    def records(self, key: int, ids: Sequence[str]) -> dict[str, Record]:
+        """The evidence of those of the ids that are kept."""
+
     def issues(self, key: int, ids: Sequence[str]) -> dict[str, KeptIssue]:
         """Those of the ids that are kept."""
 

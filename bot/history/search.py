@@ -144,8 +144,8 @@ class Histories:
                 held.index.put(newer)
             held.version = newest
             ids = held.index.candidates(record)
-            kept = self.store.issues(repo.key, ids)
-            found = [one for id in ids if id in kept and (one := kept[id].record) is not None]
+            kept = self.store.records(repo.key, ids)
+            found = [kept[id] for id in ids if id in kept]
             weights = self._weights
             if repo.threshold is not None:
                 weights = replace(weights, threshold=repo.threshold)
@@ -158,7 +158,7 @@ class Histories:
         wanted = [id for id, count in said.items() if count >= 1]
         far = [id for id in wanted if id not in {one.record.id for one in found}]
         if far:
-            kept = [one.record for one in self.store.issues(repo.key, far).values() if one.record]
+            kept = list(self.store.records(repo.key, far).values())
             held = self._of(repo.key, record.vectors.shape[1])
             with held.lock:
                 found += closest(record, kept, held.index.words, self._weights)

@@ -161,6 +161,14 @@ class PostgresHistory(Table):
             for row in cursor:
                 yield row["version"], _record(row)
 
+    def records(self, key: int, ids: Sequence[str]) -> dict[str, Record]:
+        """See the protocol."""
+        rows = self._rows(
+            "SELECT id, record, vectors, small FROM history_issues WHERE repo = %s AND id = ANY(%s)",
+            (key, list(ids)),
+        )
+        return {row["id"]: _record(row) for row in rows}
+
     def issues(self, key: int, ids: Sequence[str]) -> dict[str, KeptIssue]:
         """See the protocol."""
         rows = self._rows("SELECT * FROM history_issues WHERE repo = %s AND id = ANY(%s)", (key, list(ids)))

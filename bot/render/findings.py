@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from bot.gate.rules import source_link
-from bot.render.wording import as_clause, one_more, to_run, with_sign, without_bold
+from bot.render.wording import another_problem, one_more, to_run, with_sign, without_bold
 from knowledge.text.quote import code_block, code_span, prose, shorten
 from knowledge.triage import AXES, Finding, QuotedLine, Triage
 
@@ -125,7 +125,7 @@ def _whole(finding: Finding) -> list[str]:
     if finding.fixed_in:
         parts.append(f"Fixed in: {prose(finding.fixed_in, 300)}")
     if finding.not_this_when:
-        parts.append(f"It's probably something else if {prose(as_clause(finding.not_this_when), 400)}")
+        parts.append(prose(another_problem(finding.not_this_when), 440))
     links = [_linked(source) for source in finding.sources[:5]]
     parts.append(f"Sources: {', '.join(links)}")
     return parts
@@ -139,7 +139,7 @@ def _linked(source: str) -> str:
 
 def _plain(title: str) -> str:
     """A title with nothing but what a summary may hold."""
-    return "".join(c for c in title if c.isalnum() or c in " .,:;'()/%-")
+    return "".join(c for c in title if c.isalnum() or c in " .,:;'()/%_=+-")
 
 
 def _causes(causes: Iterable[str]) -> str:

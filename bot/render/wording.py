@@ -99,9 +99,19 @@ _COMMON = re.compile(
 )
 
 
-def as_clause(text: str) -> str:
-    """A sentence of the catalogue as it stands after "if"."""
-    return f"{text[0].lower()}{text[1:]}" if _COMMON.match(text) else text
+_CONDITION = re.compile(
+    r"((?:`[^`]*`|[^`])+?)(?:, in which case ((?:`[^`]*`|[^`])+?))?(?<![.!])\.(?= [A-Z`\"']|$)(.*)", re.DOTALL
+)
+"""A first sentence, a consequence at its end, and the other sentences; a period in code ends none."""
+
+
+def another_problem(text: str) -> str:
+    """Say when it isn't this failure: "X, in which case Y." is "If X, it's probably ... . In that case, Y."."""
+    found = _CONDITION.fullmatch(text)
+    when, then, rest = found.groups() if found else (text.rstrip("."), None, "")
+    clause = f"{when[0].lower()}{when[1:]}" if _COMMON.match(when) else when
+    then = f" In that case, {then}." if then else ""
+    return f"If {clause}, it's probably a different problem.{then}{rest}"
 
 
 def with_sign(cause: str) -> tuple[str, str]:

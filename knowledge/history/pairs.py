@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
+from itertools import chain
 from typing import Protocol
 
 import numpy as np
@@ -40,14 +41,16 @@ def compare(record: Record, others: Sequence[Record], rarities: Rarities) -> Arr
     near = np.array([other.vectors[1] @ record.vectors[1] for other in others])
     frames, stacks = dict.fromkeys(record.frames, 1), [dict.fromkeys(other.frames, 1) for other in others]
     errors = [other.error for other in others]
-    weights = _Weights(rarities, [whole, record.error, *wholes, *errors])
+    weights, same = (
+        _Weights(rarities, [whole, record.error, *wholes, *errors]),
+        _Weights(_Even(), [frames, *stacks]),
+    )
+    bodies, titles = weights.rows(wholes), weights.rows([other.title for other in others])
     columns = (
-        weights.cosines(whole, wholes),
-        np.maximum(
-            weights.cosines(whole, [other.title for other in others]), weights.cosines(record.title, wholes)
-        ),
-        weights.cosines(record.error, errors),
-        _Weights(_Even(), [frames, *stacks]).cosines(frames, stacks),
+        weights.cosines(whole, bodies),
+        np.maximum(weights.cosines(whole, titles), weights.cosines(record.title, bodies)),
+        weights.cosines(record.error, weights.rows(errors)),
+        same.cosines(frames, same.rows(stacks)),
         near,
         np.array([-np.log1p(_days(record, other)) for other in others]),
     )
@@ -67,28 +70,34 @@ class _Even:
         return np.ones(len(words))
 
 
+class _Rows:
+    """TF-IDF weights of several texts, each of length 1, as one list of (text, word, weight)."""
+
+    def __init__(self, texts: Sequence[Mapping[str, int]], number: Mapping[str, int], rarity: Array) -> None:
+        self.texts = len(texts)
+        self.text = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
+        self.word = np.fromiter(map(number.__getitem__, chain.from_iterable(texts)), np.int64, len(self.text))
+        counts = np.fromiter(chain.from_iterable(text.values() for text in texts), float, len(self.text))
+        weight = (1 + np.log(counts)) * rarity[self.word]
+        lengths = np.sqrt(np.bincount(self.text, weight**2, self.texts))
+        self.weight = weight / np.maximum(lengths, 1e-9)[self.text]
+
+
 class _Weights:
     """TF-IDF cosines over the words that occur in one comparison."""
 
     def __init__(self, rarities: Rarities, texts: Sequence[Mapping[str, int]]) -> None:
-        words = list(dict.fromkeys(word for text in texts for word in text))
+        words = dict.fromkeys(chain.from_iterable(texts))
         self._number = {word: n for n, word in enumerate(words)}
-        self._rarity = rarities.rarity(words)
+        self._rarity = rarities.rarity(list(words))
 
-    def _weighed(self, text: Mapping[str, int]) -> tuple[npt.NDArray[np.int64], Array]:
-        numbers = np.fromiter((self._number[word] for word in text), np.int64, len(text))
-        weights = (1 + np.log(np.fromiter(text.values(), float, len(text)))) * self._rarity[numbers]
-        return numbers, weights / max(float(np.linalg.norm(weights)), 1e-9)
+    def rows(self, texts: Sequence[Mapping[str, int]]) -> _Rows:
+        return _Rows(texts, self._number, self._rarity)
 
-    def cosines(self, text: Mapping[str, int], others: Sequence[Mapping[str, int]]) -> Array:
-        own = np.zeros(len(self._number))
-        numbers, weights = self._weighed(text)
-        own[numbers] = weights
-        out = np.zeros(len(others))
-        for n, other in enumerate(others):
-            numbers, weights = self._weighed(other)
-            out[n] = own[numbers] @ weights
-        return out
+    def cosines(self, text: Mapping[str, int], others: _Rows) -> Array:
+        own, query = np.zeros(len(self._number)), self.rows([text])
+        own[query.word] = query.weight
+        return np.asarray(np.bincount(others.text, own[others.word] * others.weight, others.texts), float)
 
 
 # What tells a repeat from a look-alike. A tracker of tasks is full of series ("Replace X in module A", "... in module
@@ -134,15 +143,15 @@ def telling(record: Record, others: Sequence[Record], rarities: Rarities) -> Arr
     (most,), found = rarities.rarity([""]) - 1, rarities.rarity(words) - 1
     rarity = dict(zip(words, found / max(most, 1.0), strict=True))
     rare = (most - np.log(1 + _RARE)) / max(most, 1.0)
-    alike = _Weights(rarities, [record.error, *(other.error for other in others)]).cosines(
-        record.error, [other.error for other in others]
-    )
+    errors = [other.error for other in others]
+    weights = _Weights(rarities, [record.error, *errors])
+    alike = weights.cosines(record.error, weights.rows(errors))
     rows = [pair.numbers(rarity) for pair in pairs]
-    errors = [
+    rare_errors = [
         likeness * np.log1p(sum(rarity[word] >= rare for word in pair.errors))
         for pair, likeness in zip(pairs, alike, strict=True)
     ]
-    return np.array([[*row, error] for row, error in zip(rows, errors, strict=True)]).reshape(
+    return np.array([[*row, error] for row, error in zip(rows, rare_errors, strict=True)]).reshape(
         -1, len(TELLING)
     )
 

@@ -90,6 +90,9 @@ class MemoryHistory(HistoryStore):
             if at > version and issue.record is not None:
                 yield at, issue.record
 
+    def records(self, key: int, ids: Sequence[str]) -> dict[str, Record]:
+        return {id: issue.record for id, issue in self.issues(key, ids).items() if issue.record is not None}
+
     def issues(self, key: int, ids: Sequence[str]) -> dict[str, KeptIssue]:
         rows = self.rows.get(key, {})
         return {id: rows[id][1] for id in ids if id in rows}

@@ -65,6 +65,9 @@ def test_an_issue_comes_back_as_it_went_in(store: HistoryStore) -> None:
     found = store.issues(key, ["2", "9"])
     assert list(found) == ["2"]
     assert same(found["2"], replace(issue, title=found["2"].title))
+    evidence = store.records(key, ["2", "9"])
+    assert list(evidence) == ["2"]
+    assert same(replace(found["2"], record=evidence["2"]), found["2"])
     assert store.hashes(key, ["2", "3", "9"]) == {"2": "hash 2", "3": "hash 3"}
     assert store.count(key) == 2
     assert store.marks(key) == {"2": ("1", "4"), "3": ("1", "4")}

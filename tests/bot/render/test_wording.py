@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.render.wording import as_clause, one_more, to_run, with_sign
+from bot.render.wording import another_problem, one_more, to_run, with_sign
 
 
 @pytest.mark.parametrize(
@@ -48,6 +48,15 @@ def test_a_further_check_is_sentences_of_its_own() -> None:
     assert one_more("`nvidia-smi`: `ERR!` means a fault.") == "Run `nvidia-smi`. `ERR!` means a fault."
 
 
-def test_a_sentence_after_if_keeps_the_capital_of_a_name_alone() -> None:
-    assert as_clause("The error names a host.") == "the error names a host."
-    assert as_clause("NCCL isn't built in.") == "NCCL isn't built in."
+def test_when_it_is_another_problem_is_a_condition_first() -> None:
+    other = "it's probably a different problem."
+    assert another_problem("The error names a host.") == f"If the error names a host, {other}"
+    assert (
+        another_problem("NCCL isn't built in. Rebuild it.") == f"If NCCL isn't built in, {other} Rebuild it."
+    )
+    told = another_problem("The port is below 1024, in which case only root may use it.")
+    assert told == f"If the port is below 1024, {other} In that case, only root may use it."
+    assert (
+        another_problem("The line is `a. Then b` or 1 ... 2.")
+        == f"If the line is `a. Then b` or 1 ... 2, {other}"
+    )

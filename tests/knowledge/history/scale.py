@@ -5,8 +5,10 @@
     python -m tests.knowledge.history.scale many   [REPOSITORIES] [RECORDS] [QUERIES]
     python -m tests.knowledge.history.scale fill   [ISSUES]
     python -m tests.knowledge.history.scale reload [RECORDS] [QUERIES]
+    python -m tests.knowledge.history.scale workers [PROCESSES] [RECORDS] [QUERIES]
 
-One thread; times are CPU times of this process. `fill` and `reload` start an embedded PostgreSQL of their own.
+One thread a process; times are CPU times of the process, but for searches a second in `workers`. `fill`, `reload` and
+`workers` start an embedded PostgreSQL of their own.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import cycle, islice
 from multiprocessing.connection import Connection
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Any
 
@@ -278,6 +281,45 @@ def reload(count: int, queries: int) -> None:
         print(f"whole searches, candidates fetched and compared: {spread(times)}")
 
 
+def workers(processes: int, count: int, queries: int) -> None:
+    """Several processes search the same history over one database: what each holds, and searches a second together."""
+    with running_server() as server, fresh_database(server) as url, sync_pool(url, 2) as pool:
+        store, drawn = PostgresHistory(pool), records(count)
+        repo = store.begin(NAME, "made-up", 1, 1)
+        past = map(stored, drawn)
+        while page := list(islice(past, 1_000)):
+            store.save_page(repo.key, page)
+        spawned = multiprocessing.get_context("spawn")
+        together, ends = spawned.Barrier(processes), [spawned.Pipe() for _ in range(processes)]
+        for n, (_, theirs) in enumerate(ends):
+            given = (url, count, queries, n, together, theirs)
+            spawned.Process(target=worker, args=given, daemon=True).start()
+        told = [ours.recv() for ours, _ in ends]
+    for built_in, megabytes, took, _ in told:
+        print(
+            f"index built in {built_in:.0f} s of CPU time, {megabytes:.0f} MB; whole searches: {spread(took)}"
+        )
+    passed = max(seconds for *_, seconds in told)
+    print(f"{processes} processes: {processes * queries / passed:.0f} searches a second together")
+
+
+def worker(url: str, count: int, queries: int, number: int, together: Barrier, out: Connection) -> None:
+    """A process of `workers`: CPU seconds and megabytes of its index, CPU seconds of each search, all seconds."""
+    with sync_pool(url, 2) as pool:
+        store = PostgresHistory(pool)
+        repo = store.find(NAME, 1)
+        assert repo is not None
+        histories, before = Histories(store, MadeUp(1)), resident()
+        wanted = islice(records(count + queries, seed=1 + number), count, None)
+        asked = [replace(query, id=f"new {query.id}") for query in wanted]
+        built_in, _ = timed(partial(histories.near, repo, asked[0]))
+        megabytes = resident() - before
+        together.wait()
+        began = time.monotonic()
+        took = [timed(partial(histories.near, repo, query))[0] for query in asked]
+        out.send((built_in, megabytes, took, time.monotonic() - began))
+
+
 def stored(record: Record) -> KeptIssue:
     """As a back-fill keeps it."""
     return KeptIssue(record.id, "Title", "", record.id, record.opened, Outcome(False), record)
@@ -314,3 +356,5 @@ if __name__ == "__main__":
         fill(*(numbers or [100_000]))
     if command == "reload":
         reload(*(numbers + [200_000, 200][len(numbers) :]))
+    if command == "workers":
+        workers(*(numbers + [2, 100_000, 200][len(numbers) :]))
