@@ -41,6 +41,8 @@ MAX_SURE = 2
 BESIDE = 0.1
 """A finding less than a tenth as probable as the one before it is not worth a reader's time."""
 QUOTED_LINES = 2
+MOST_READ = 20
+"""Telling lines of which these are taken: a log may repeat one a thousand times."""
 QUOTE_CHARS = 240
 
 
@@ -103,10 +105,10 @@ def _finding(match: Match, fitted: Fitted, reading: Reading, *, sure: bool) -> F
 
 
 def _quotes(entry: Failure, numbers: Sequence[int], reading: Reading) -> list[QuotedLine]:
-    """The telling lines, those of a log before those of an account."""
+    """The telling lines, those of a log before those of an account; what two of them say is quoted once."""
     by_number = {line.number: line for line in reading.lines}
-    quotes = []
-    for number in numbers[:QUOTED_LINES]:
+    quotes: list[QuotedLine] = []
+    for number in numbers[:MOST_READ]:
         line = by_number.get(number)
         text = reading.report.title if number == 0 else line.text if line else ""
         if text.strip():
@@ -119,7 +121,21 @@ def _quotes(entry: Failure, numbers: Sequence[int], reading: Reading) -> list[Qu
                     rank=line.rank if line and number else None,
                 )
             )
-    return quotes
+    return _distinct(quotes)[:QUOTED_LINES]
+
+
+_DIGITS = re2.compile(r"\d+")
+
+
+def _distinct(quotes: Sequence[QuotedLine]) -> list[QuotedLine]:
+    """Without what a fuller one says too, numbers aside, and without the source line that raises what another says."""
+    said = [_DIGITS.sub("0", " ".join(quote.text.lower().split())) for quote in quotes]
+    return [
+        quote
+        for n, (quote, own) in enumerate(zip(quotes, said, strict=True))
+        if not any(own in other and (own != other or at < n) for at, other in enumerate(said) if at != n)
+        and not (own.startswith("raise ") and len(quotes) > 1)
+    ]
 
 
 def _span(entry: Failure, text: str) -> tuple[int, int]:

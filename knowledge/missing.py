@@ -163,7 +163,7 @@ def _compiler(reading: Reading, text: str, symptom: str) -> list[MissingItem]:
     logged = sum(line.kind is Kind.LOG for line in reading.lines)
     if logged >= ENOUGH or _COMPILER.search(text) or (symptom == "A.2" and _ERROR.search(text)):
         return []
-    what = "full output of the build" if symptom == "A.1" else "full traceback of the import"
+    what = "full build output" if symptom == "A.1" else "full traceback of the import"
     return [MissingItem(id="log", ask=f"Please post the {what}{_as_text(text)}.")]
 
 

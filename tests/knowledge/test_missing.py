@@ -48,7 +48,7 @@ def test_of_a_build_that_fails_the_output_and_the_versions_are_asked_for() -> No
     axes, told = judged("A.1")
     items = ask_for(read_report(Report("horovod/horovod#1", "It does not build", body), TABLE), axes, told)
     assert [item.ask for item in items] == [
-        "Please post the full output of the build.",
+        "Please post the full build output.",
         "Which Horovod, Python and CUDA versions are you using?",
     ]
 

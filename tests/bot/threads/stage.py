@@ -18,7 +18,7 @@ FILE = Path(__file__).with_name("conversations.yaml")
 CONFIG = {"mode": "both", "sections": ["evidence", "fixes", "cases", "missing"]}
 """Without the script, whose address holds the issue's number."""
 ASKS = {
-    "log": r"Please post the (?:log from the first error|full output of the build|full traceback of the import)",
+    "log": r"Please post the (?:log from the first error|full build output|full traceback of the import)",
     "stacks": r"While it hangs, please run `py-spy dump",
     "versions": r"Which [^.?]+ versions? are you using\?",
     "command": r"What's the exact command that starts the job\?",
