@@ -162,7 +162,7 @@ def diagnose_command(
     framework: Annotated[
         str | None, typer.Option(help="Run only the probes that apply to this framework.")
     ] = None,
-    checkpoint: Annotated[str, typer.Option(help="Checkpoint file whose key names to inspect.")] = "",
+    checkpoint: Annotated[str, typer.Option(help="Inspect the key names in this checkpoint file.")] = "",
     loader: Annotated[
         str, typer.Option(help="MODULE:FUNCTION that returns a data loader; the probes count its batches.")
     ] = "",

@@ -36,7 +36,7 @@ def register_trackers(group: typer.Typer) -> None:
 
 def duplicates_command(
     file: Annotated[
-        Path, typer.Argument(help="A tracker export (.jsonl or .jsonl.gz) with marked duplicates.")
+        Path, typer.Argument(help="An issue tracker's export (.jsonl or .jsonl.gz) with duplicates marked.")
     ],
     out: Annotated[
         Path | None,
@@ -45,10 +45,10 @@ def duplicates_command(
         ),
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(help="Add these figures to the HTML report in this folder.")
+        Path | None, typer.Option(help="Add the results to the HTML report in this folder.")
     ] = None,
 ) -> None:
-    """Measure how often the known duplicate is among the closest earlier reports, with plain TF-IDF as a baseline.
+    """Measure how often the known duplicate is among the closest earlier reports, compared with plain TF-IDF.
 
     Each record is {"id", "opened", "title", "body", "duplicates": [IDs]}. Only earlier reports are candidates.
     """
@@ -97,7 +97,9 @@ def _line(one: Ranked) -> dict[str, object]:
 def labels_command(
     file: Annotated[
         Path,
-        typer.Argument(help="A tracker export (.jsonl or .jsonl.gz) with the labels that people applied."),
+        typer.Argument(
+            help="An issue tracker's export (.jsonl or .jsonl.gz) with the labels people applied."
+        ),
     ],
     learn_from: Annotated[
         Path | None, typer.Option(help="Learn from this export instead, and test on every issue in FILE.")

@@ -238,14 +238,14 @@ def backfill(
     max: Annotated[
         int,
         typer.Option(
-            min=0, help="Maximum number of issues to read (newest first from GitHub); 0 means no limit."
+            min=0, help="Maximum number of issues to read (from GitHub, newest first); 0 means no limit."
         ),
     ] = 0,
     again: Annotated[bool, typer.Option("--again", help="Delete the stored history and start over.")] = False,
 ) -> None:
     """Import a repository's issues into its history so that repeat failures are recognized.
 
-    Nothing is written to GitHub. An interrupted run resumes where it stopped, and later runs read only what has changed.
+    Nothing is written to GitHub. An interrupted run resumes where it stopped; later runs fetch only what has changed.
     """
     from bot.cli.operate import fill_from_file, fill_from_github
     from bot.settings import load_settings

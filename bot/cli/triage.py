@@ -204,7 +204,7 @@ def _check_batch(inputs: int, clashing: Sequence[str]) -> None:
         raise UserError("A .jsonl batch must be the only input.", "Run `bot triage` on it separately.")
     if clashing:
         raise UserError(
-            f"{clashing[0]} can't be used with a .jsonl batch, whose output is always JSON.",
+            f"{clashing[0]} can't be used with a .jsonl batch, because batch output is always JSON.",
             f"Drop {clashing[0]}.",
         )
 

@@ -118,7 +118,8 @@ def _quoted(line: QuotedLine) -> str:
 
 
 def _whole(finding: Finding) -> list[str]:
-    parts = [f"Possible causes, most frequent first, and how to recognize each:\n\n{_causes(finding.why)}"]
+    head = "Likely causes, most common first" if finding.why[1:] else "Likely cause"
+    parts = [f"{head}:\n\n{_causes(finding.why)}"]
     if finding.check[1:]:
         parts.append(f"More checks:\n\n{_bullets(map(one_more, finding.check[1:]))}")
     parts.append(f"Fixes:\n\n{_bullets(finding.remedy)}")
