@@ -108,7 +108,7 @@ def test_few_words_and_a_likely_failure_are_answered_where_something_of_the_fiel
     stuck = "{} workers stuck in Init: \"nslookup: can't resolve 'job-master-0'\", istio-injection=enabled"
     named = of("istio kubeflow", stuck.format("PyTorchJob"), knowledge)
     assert named.scope == "too_little"
-    assert "kubeflow-istio-sidecar" in [finding.id for finding in named.findings]
+    assert "pytorchjob-worker-init-stuck" in [finding.id for finding in named.findings]
     assert not any(finding.sure for finding in named.findings)
     unnamed = of("istio kubeflow", stuck.format("Batch job"), knowledge)
     assert (unnamed.scope, unnamed.findings) == ("other_field", [])
