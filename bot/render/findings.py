@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from bot.gate.rules import source_link
-from bot.render.wording import another_problem, one_more, to_run, with_sign, without_bold
+from bot.render.wording import does_not_apply, one_more, to_run, with_sign, without_bold
 from knowledge.text.quote import code_block, code_span, prose, shorten
 from knowledge.triage import AXES, Finding, QuotedLine, Triage
 
@@ -118,15 +118,15 @@ def _quoted(line: QuotedLine) -> str:
 
 
 def _whole(finding: Finding) -> list[str]:
-    head = "Likely causes, most common first" if finding.why[1:] else "Likely cause"
-    parts = [f"{head}:\n\n{_causes(finding.why)}"]
+    head = "Likely causes, most common first, each" if finding.why[1:] else "Likely cause,"
+    parts = [f"{head} with its telltale sign:\n\n{_causes(finding.why)}"]
     if finding.check[1:]:
         parts.append(f"More checks:\n\n{_bullets(map(one_more, finding.check[1:]))}")
     parts.append(f"Fixes:\n\n{_bullets(finding.remedy)}")
     if finding.fixed_in:
         parts.append(f"Fixed in: {prose(finding.fixed_in, 300)}")
     if finding.not_this_when:
-        parts.append(prose(another_problem(finding.not_this_when), 440))
+        parts.append(prose(does_not_apply(finding.not_this_when), 440))
     links = [_linked(source) for source in finding.sources[:5]]
     parts.append(f"Sources: {', '.join(links)}")
     return parts

@@ -105,13 +105,13 @@ _CONDITION = re.compile(
 """A first sentence, a consequence at its end, and the other sentences; a period in code ends none."""
 
 
-def another_problem(text: str) -> str:
-    """Say when it isn't this failure: "X, in which case Y." is "If X, it's probably ... . In that case, Y."."""
+def does_not_apply(text: str) -> str:
+    """Say when it isn't this failure: "X, in which case Y." is "This doesn't apply if X. In that case, Y."."""
     found = _CONDITION.fullmatch(text)
     when, then, rest = found.groups() if found else (text.rstrip("."), None, "")
     clause = f"{when[0].lower()}{when[1:]}" if _COMMON.match(when) else when
     then = f" In that case, {then}." if then else ""
-    return f"If {clause}, it's probably a different problem.{then}{rest}"
+    return f"This doesn't apply if {clause}.{then}{rest}"
 
 
 def with_sign(cause: str) -> tuple[str, str]:

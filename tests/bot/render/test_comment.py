@@ -54,7 +54,7 @@ def test_the_known_failure_comes_first_then_its_line_its_answer_and_one_check() 
         "<summary>Causes, fixes, sources</summary>",
         "2. **A firewall.** Timeouts.",
         "`ip -br a`",
-        "If one node",
+        "This doesn't apply if one node",
         "https://redirect.github.com/NVIDIA/nccl/issues/1",
         "https://docs.nvidia.com/nccl/env.html",
         "Similar issues",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.render.wording import another_problem, one_more, to_run, with_sign
+from bot.render.wording import does_not_apply, one_more, to_run, with_sign
 
 
 @pytest.mark.parametrize(
@@ -48,15 +48,11 @@ def test_a_further_check_is_sentences_of_its_own() -> None:
     assert one_more("`nvidia-smi`: `ERR!` means a fault.") == "Run `nvidia-smi`. `ERR!` means a fault."
 
 
-def test_when_it_is_another_problem_is_a_condition_first() -> None:
-    other = "it's probably a different problem."
-    assert another_problem("The error names a host.") == f"If the error names a host, {other}"
-    assert (
-        another_problem("NCCL isn't built in. Rebuild it.") == f"If NCCL isn't built in, {other} Rebuild it."
-    )
-    told = another_problem("The port is below 1024, in which case only root may use it.")
-    assert told == f"If the port is below 1024, {other} In that case, only root may use it."
-    assert (
-        another_problem("The line is `a. Then b` or 1 ... 2.")
-        == f"If the line is `a. Then b` or 1 ... 2, {other}"
-    )
+def test_when_a_finding_does_not_apply_is_a_sentence() -> None:
+    assert does_not_apply("The error names a host.") == "This doesn't apply if the error names a host."
+    told = does_not_apply("NCCL isn't built in. Rebuild it.")
+    assert told == "This doesn't apply if NCCL isn't built in. Rebuild it."
+    told = does_not_apply("The port is below 1024, in which case only root may use it.")
+    assert told == "This doesn't apply if the port is below 1024. In that case, only root may use it."
+    told = does_not_apply("The line is `a. Then b` or 1 ... 2.")
+    assert told == "This doesn't apply if the line is `a. Then b` or 1 ... 2."
