@@ -20,6 +20,9 @@ ENOUGH = 3
 """Lines of log that make a log."""
 LITTLE = 300
 """Characters of prose under which a report without a log says next to nothing."""
+FEWEST_IN_TITLE, FEWEST_IN_PROSE = 2, 8
+"""Words below which neither says anything: a form's own placeholders are some five."""
+_WORD = re2.compile(r"\pL{3,}")
 _HANGS = frozenset({"D.2.1", "B.2", "C.4"})
 _SLOW = "D.2.3"
 _RESULTS = ("D.2.2", "D.2.4", "D.2.5", "D.2.other", "B.3")
@@ -63,6 +66,7 @@ _OWN_SIDE = re2.compile(
 _GPU = re2.compile(r"(?i)cuda|nvcc|nccl|\bgpus?\b|cudnn")
 _LIBRARY = re2.compile(r"(?i)libcu\w+|libnccl|undefined symbol|\.so\b")
 _PACKAGED = re2.compile(r"(?i)\bpip3?\b|\bconda\b|setup\.py|wheel|\bpython")
+_PIP = re2.compile(r"\bpip3? install\b")
 _COMPILED = re2.compile(r"(?i)\b(?:gcc|g\+\+|nvcc|\w+\.(?:cc|cpp|cu|h|hpp)[:(]\d+)")
 _MEMORY = re2.compile(r"(?i)\bmemory|\bleak|\boom\b|\bram\b|disk")
 _LEAK = re2.compile(r"(?i)\bleak|memory (?:usage )?(?:constantly |keeps )?(?:grow|increas)")
@@ -88,8 +92,11 @@ _HELD = {
 def ask_for(reading: Reading, axes: Mapping[str, Axis], distributed: Distributed) -> list[MissingItem]:
     """At most two concrete requests, the most useful first: what this symptom needs and the report does not hold.
 
-    Of a fault that surely shows on one device, nobody is asked how many processes take part.
+    Of a fault that surely shows on one device, nobody is asked how many processes take part. Of a form in which nothing
+    is filled in, nothing is asked.
     """
+    if not _says_something(reading):
+        return []
     text = "\n".join([reading.report.title, *(line.text for line in reading.lines)])
     symptom = _symptom(axes["symptom"])
     several = distributed.answer is not False
@@ -106,6 +113,11 @@ def ask_for(reading: Reading, axes: Mapping[str, Axis], distributed: Distributed
     if symptom in _GROUP:
         asks += [*(_launch(reading, text) if several else []), *_nccl(text)]
     return asks[:MOST]
+
+
+def _says_something(reading: Reading) -> bool:
+    in_title, in_prose = (len(_WORD.findall(text)) for text in (reading.report.title, reading.prose))
+    return in_title >= FEWEST_IN_TITLE or in_prose >= FEWEST_IN_PROSE or any(reading.decisive)
 
 
 def holds(item: str, text: str) -> bool:
@@ -163,8 +175,9 @@ def _compiler(reading: Reading, text: str, symptom: str) -> list[MissingItem]:
     logged = sum(line.kind is Kind.LOG for line in reading.lines)
     if logged >= ENOUGH or _COMPILER.search(text) or (symptom == "A.2" and _ERROR.search(text)):
         return []
-    what = "full build output" if symptom == "A.1" else "full traceback of the import"
-    return [MissingItem(id="log", ask=f"Please post the {what}{_as_text(text)}.")]
+    built = "output of `pip install`" if _PIP.search(text) and not _COMPILED.search(text) else "build output"
+    what = built if symptom == "A.1" else "traceback of the import"
+    return [MissingItem(id="log", ask=f"Please post the full {what}{_as_text(text)}.")]
 
 
 def _versions(reading: Reading, text: str, symptom: str) -> list[MissingItem]:
@@ -172,7 +185,9 @@ def _versions(reading: Reading, text: str, symptom: str) -> list[MissingItem]:
     wanted = []
     # What pip says: "Successfully installed pytorch-ignite-0.4.0.dev20200129".
     names = "|".join(map(re2.escape, (about.packages[0], about.id))) if about else ""
-    said = about and re2.search(rf"(?i)\b(?:{names})(?:[-_ ]|[\s._]*version\W{{1,4}}(?:is )?)v?\d", text)
+    said = about and re2.search(
+        rf"(?i)\b(?:{names})(?:[-_ ]|[\s._]*version\W{{1,4}}(?:is )?|[-\w]*==)v?\d", text
+    )
     if about and _is_about(about, reading) and not said:
         wanted.append((component_of(about.packages[0]) or about.id, about.name))
     own_side = _OWN_SIDE.search(text)

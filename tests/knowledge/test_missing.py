@@ -48,9 +48,20 @@ def test_of_a_build_that_fails_the_output_and_the_versions_are_asked_for() -> No
     axes, told = judged("A.1")
     items = ask_for(read_report(Report("horovod/horovod#1", "It does not build", body), TABLE), axes, told)
     assert [item.ask for item in items] == [
-        "Please post the full build output.",
-        "Which Horovod, Python and CUDA versions are you using?",
+        "Please post the full output of `pip install`.",
+        "Which Horovod, Python, and CUDA versions are you using?",
     ]
+    pinned = read_report(Report("apache/mxnet#1", "pip install mxnet-cu102==1.6.0 error", ""), TABLE)
+    assert "MXNet" not in ask_for(pinned, axes, told)[-1].ask
+    compiled = read_report(Report("horovod/horovod#2", "g++ fails after pip install", ""), TABLE)
+    assert ask_for(compiled, axes, told)[0].ask == "Please post the full build output."
+
+
+def test_of_an_empty_form_nothing_is_asked() -> None:
+    axes, told = judged("D.1.2")
+    form = "Run cmd '....'\nSee error"
+    assert ask_for(read_report(Report("r", "game#4", form), TABLE), axes, told) == []
+    assert ask_for(read_report(Report("r", "Training crashes", form), TABLE), axes, told) != []
 
 
 @pytest.mark.parametrize(
