@@ -22,7 +22,7 @@ LITTLE = 300
 """Characters of prose under which a report without a log says next to nothing."""
 FEWEST_IN_TITLE, FEWEST_IN_PROSE = 2, 8
 """Words below which neither says anything: a form's own placeholders are some five."""
-_WORD = re2.compile(r"\pL{3,}")
+_WORD = re2.compile(r"\pL{2,}")
 _HANGS = frozenset({"D.2.1", "B.2", "C.4"})
 _SLOW = "D.2.3"
 _RESULTS = ("D.2.2", "D.2.4", "D.2.5", "D.2.other", "B.3")
@@ -117,7 +117,8 @@ def ask_for(reading: Reading, axes: Mapping[str, Axis], distributed: Distributed
 
 def _says_something(reading: Reading) -> bool:
     in_title, in_prose = (len(_WORD.findall(text)) for text in (reading.report.title, reading.prose))
-    return in_title >= FEWEST_IN_TITLE or in_prose >= FEWEST_IN_PROSE or any(reading.decisive)
+    shown = any(d.role != "context" for d in reading.decisive) or bool(_PICTURE.search(reading.report.body))
+    return shown or in_title >= FEWEST_IN_TITLE or in_prose >= FEWEST_IN_PROSE
 
 
 def holds(item: str, text: str) -> bool:
