@@ -9,6 +9,7 @@ from typing import Any, get_args
 from eval.compare import Difference, compare
 from eval.protocol import Asked, DutySummary, Predictions, UsageSummary, sum_up, sum_up_duties
 from eval.summary import Worth, differences, table, worth
+from knowledge.text.words import listed
 from llm.values import Duty
 
 ALONE, TOGETHER = "distriage", "distriage+llm"
@@ -68,7 +69,7 @@ class LlmPart:
         asked = self.asked
         price = f"{asked.price_input:g} / {asked.price_output:g} $ per million tokens in / out"
         said = [
-            f"LLM: {asked.model}, {_listed(asked.duties)}; {price if asked.priced else 'no price is set'}. "
+            f"LLM: {asked.model}, {listed(asked.duties)}; {price if asked.priced else 'no price is set'}. "
             f"Fusion: {asked.weights}."
         ]
         if asked.note:
@@ -234,11 +235,7 @@ def _kept(asked: Asked) -> str:
 
 
 def _the(duties: Sequence[str]) -> str:
-    return _listed([f"the {duty}" for duty in duties])
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    return listed([f"the {duty}" for duty in duties])
 
 
 def _each(total: float | None, n: float) -> float | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from embeddings.errors import DistriageError, ModelError, UserError, reason
 
 __all__ = [
@@ -13,7 +11,6 @@ __all__ = [
     "ModelError",
     "SettingsError",
     "UserError",
-    "any_of",
     "reason",
 ]
 
@@ -28,11 +25,3 @@ class DataError(UserError):
 
 class SettingsError(UserError):
     """A setting is missing or contradicts another."""
-
-
-def any_of(words: Iterable[str]) -> str:
-    """A choice in words: "a", "a or b", "a, b, or c"."""
-    *others, last = dict.fromkeys(words)
-    if len(others) < 2:
-        return " or ".join([*others, last])
-    return f"{', '.join(others)}, or {last}"

@@ -9,8 +9,8 @@ import re2
 from knowledge.evidence import Reading
 from knowledge.evidence.facts_table import component_of, framework_of
 from knowledge.evidence.lines import Kind
-from knowledge.evidence.tools.finding import in_words
 from knowledge.frameworks import Framework, frameworks
+from knowledge.text.words import listed
 from knowledge.triage import Axis, Distributed, MissingItem
 
 MOST = 2
@@ -206,7 +206,7 @@ def _versions(reading: Reading, text: str, symptom: str) -> list[MissingItem]:
     if not lacking:
         return []
     noun = "version" if len(lacking) == 1 else "versions"
-    return [MissingItem(id="versions", ask=f"Which {in_words(lacking)} {noun} are you using?")]
+    return [MissingItem(id="versions", ask=f"Which {listed(lacking)} {noun} are you using?")]
 
 
 def _is_about(framework: Framework, reading: Reading) -> bool:

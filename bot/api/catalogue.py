@@ -6,8 +6,9 @@ from difflib import get_close_matches
 from functools import cache
 
 from embeddings.lexical import LexicalIndex
-from knowledge.errors import InputError, any_of
+from knowledge.errors import InputError
 from knowledge.findings.failure import Failure, load_catalogue
+from knowledge.text.words import listed
 
 
 def search(text: str, count: int) -> list[Failure]:
@@ -31,7 +32,7 @@ def entry(id: str) -> Failure:
         near = get_close_matches(id.casefold(), entries, 3, 0.4)
         raise InputError(
             f"No entry named {id!r}.",
-            f"Did you mean {any_of(near)}?" if near else "Search for it with: bot failures search TEXT",
+            f"Did you mean {listed(near, 'or')}?" if near else "Search for it with: bot failures search TEXT",
         )
     return found
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bot.cli.common import examples, waiting
-from knowledge.errors import InputError, UserError, any_of, reason
+from knowledge.errors import InputError, UserError, reason
+from knowledge.text.words import listed
 
 if TYPE_CHECKING:
     from bot.github.action import IssueStore
@@ -58,7 +59,7 @@ def read_payload(path: Path) -> dict[str, Any]:
         raise InputError(f"{path} isn't a JSON object.", "Use the payload of a webhook delivery.")
     if "issue" not in data or "repository" not in data:
         what = "is an issue, not a webhook payload" if "title" in data else "isn't a webhook payload"
-        missing = any_of(f'"{key}"' for key in ("action", "repository", "issue") if key not in data)
+        missing = listed((f'"{key}"' for key in ("action", "repository", "issue") if key not in data), "or")
         raise InputError(
             f"{path} {what}: it has no {missing}.",
             "Copy one from Advanced > Recent Deliveries in the App's settings. To triage an issue, use `bot triage`.",

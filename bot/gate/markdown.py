@@ -29,8 +29,10 @@ _INLINE = frozenset(f"{name}_{end}" for name in ("strong", "em", "link") for end
 }
 _FENCE_INFO = frozenset({"text", "sh", "python"})
 _TAG_OR_COMMENT = re2.compile(r"<!--[^>]*-->|<[a-z/]+>")
+IN_SUMMARY = r"\pL\pN .,:;'?()/%_=+-"
+"""What the title of a fold may hold, as a character class."""
 _HTML = re2.compile(
-    r"^(\s|<details>|</details>|<summary>[\pL\pN .,:;'?()/%_=+-]+</summary>|<!-- distriage [a-z0-9 =-]+ -->)*$"
+    rf"^(\s|<details>|</details>|<summary>[{IN_SUMMARY}]+</summary>|<!-- distriage [a-z0-9 =-]+ -->)*$"
 )
 
 

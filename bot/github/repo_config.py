@@ -23,9 +23,10 @@ from pydantic import (
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from bot.render.comment import Level
-from knowledge.errors import UserError, any_of
+from knowledge.errors import UserError
 from knowledge.frameworks import framework_id, framework_ids
 from knowledge.text.quote import clean, shorten
+from knowledge.text.words import listed
 from knowledge.triage import AxisName
 
 __all__ = ["CONFIG_PATH", "ConfigError", "LlmMode", "Mode", "RepoConfig", "config_notes", "parse_config"]
@@ -162,7 +163,7 @@ def _sentence(path: KeyPath, error: ErrorDetails, keys: Mapping[str, Collection[
 def unknown_id(axis: str, given: str, known: Collection[str]) -> str:
     """A mapped id that the taxonomy does not have."""
     near = difflib.get_close_matches(given, sorted(known), n=3, cutoff=0.0)
-    return f"{code(f'labels.{axis}')} has no id {code(given)}; did you mean {any_of(map(code, near))}?"
+    return f"{code(f'labels.{axis}')} has no id {code(given)}; did you mean {listed(map(code, near), 'or')}?"
 
 
 def at(line: int | None, said: str) -> str:

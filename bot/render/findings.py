@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import re2
+
+from bot.gate.markdown import IN_SUMMARY
 from bot.gate.rules import source_link
 from bot.render.wording import does_not_apply, one_more, to_run, with_sign, without_bold
 from knowledge.text.quote import code_block, code_span, prose, shorten
 from knowledge.triage import AXES, Finding, QuotedLine, Triage
+
+_NOT_IN_SUMMARY = re2.compile(f"[^{IN_SUMMARY}]")
 
 # The folded sections of the GitHub comment.
 
@@ -140,7 +145,7 @@ def _linked(source: str) -> str:
 
 def _plain(title: str) -> str:
     """A title with nothing but what a summary may hold."""
-    return "".join(c for c in title if c.isalnum() or c in " .,:;'()/%_=+-")
+    return str(_NOT_IN_SUMMARY.sub("", title))
 
 
 def _causes(causes: Iterable[str]) -> str:

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Sequence
 
+from knowledge.findings.fitting import sentences
 from knowledge.taxonomy import Taxonomy
 from knowledge.triage import (
     REMOTE,
@@ -99,19 +100,14 @@ _COMMON = re.compile(
 )
 
 
-_CONDITION = re.compile(
-    r"((?:`[^`]*`|[^`])+?)(?:, in which case ((?:`[^`]*`|[^`])+?))?(?<![.!])\.(?= [A-Z`\"']|$)(.*)", re.DOTALL
-)
-"""A first sentence, a consequence at its end, and the other sentences; a period in code ends none."""
-
-
 def does_not_apply(text: str) -> str:
     """Say when it isn't this failure: "X, in which case Y." is "This doesn't apply if X. In that case, Y."."""
-    found = _CONDITION.fullmatch(text)
-    when, then, rest = found.groups() if found else (text.rstrip("."), None, "")
-    clause = f"{when[0].lower()}{when[1:]}" if _COMMON.match(when) else when
-    then = f" In that case, {then}." if then else ""
-    return f"This doesn't apply if {clause}.{then}{rest}"
+    clauses = sentences(text)
+    first = next((n for n, clause in enumerate(clauses, 1) if not clause.endswith(";")), len(clauses))
+    when, _, then = " ".join(clauses[:first]).rstrip(".;").partition(", in which case ")
+    when = f"{when[0].lower()}{when[1:]}" if _COMMON.match(when) else when
+    said = [f"This doesn't apply if {when}.", f"In that case, {then}." if then else "", *clauses[first:]]
+    return " ".join(filter(None, said))
 
 
 def with_sign(cause: str) -> tuple[str, str]:

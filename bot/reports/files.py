@@ -12,11 +12,12 @@ from urllib.parse import urlsplit
 
 import re2
 
-from knowledge.errors import InputError, any_of, reason
+from knowledge.errors import InputError, reason
 from knowledge.evidence.lines import Kind
 from knowledge.evidence.prefixes import split_prefix
 from knowledge.evidence.shape import shape_of
 from knowledge.report import RESULT, Report
+from knowledge.text.words import listed
 
 # A pasted text as a report: what a person wrote is read as words, what a program printed as a log.
 #
@@ -248,7 +249,7 @@ def _logs_of(path: str) -> list[str]:
         return [path]
     found = sorted(file for file in Path(path).iterdir() if file.suffix.lower() in _LOGS and file.is_file())
     if not found:
-        raise InputError(f"{path} contains no log files.", f"Their names must end in {any_of(_LOGS)}.")
+        raise InputError(f"{path} contains no log files.", f"Their names must end in {listed(_LOGS, 'or')}.")
     return [str(file) for file in found]
 
 

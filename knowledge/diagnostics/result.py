@@ -16,6 +16,7 @@ from knowledge.diagnostics.compose import ANY_REPORT, script_name
 from knowledge.diagnostics.probe import NO_EVIDENCE
 from knowledge.errors import InputError
 from knowledge.report import FENCE
+from knowledge.text.words import listed
 
 SCHEMA = "distriage-result/1"
 LARGEST_TEXT = 4 << 20
@@ -274,7 +275,7 @@ def of_this_job(
     counted, outside = [], Counter[str]()
     for one in latest(own):
         if lacks := lacking(one, job):
-            outside[joined(lacks)] += 1
+            outside[listed(lacks)] += 1
         else:
             counted.append(one)
     said = []
@@ -295,11 +296,6 @@ def _these(count: int, of: int) -> str:
     if of == 1:
         return "This was"
     return f"{count} of {of} results was" if count == 1 else f"{count} of {of} results were"
-
-
-def joined(parts: Sequence[str]) -> str:
-    """Parts of a sentence as a list: "a, b and c"."""
-    return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1] if parts else ""]))
 
 
 def counted_noun(count: int, noun: str) -> str:

@@ -10,7 +10,9 @@ import re2
 
 from knowledge.evidence.lines import seconds_between
 from knowledge.evidence.roles import Blamed, Part
+from knowledge.evidence.tools.finding import sentence
 from knowledge.evidence.units import Unit
+from knowledge.text.words import ranks_in_words
 
 MOST_OTHERS = 3
 _DIGITS = re2.compile(r"0x[0-9a-fA-F]+|\d+")
@@ -217,8 +219,9 @@ def sentences_of(chosen: Chosen, candidates: Iterable[Candidate], blamed: Blamed
         return ()
     out: list[str] = []
     if chosen.same:
-        ranks = _ranks(c.unit.rank for c in chosen.same)
-        out.append(f"{ranks} raised the same error." if ranks else "Other processes raised the same error.")
+        ranks = [c.unit.rank for c in chosen.same if c.unit.rank is not None]
+        who = sentence(ranks_in_words(ranks)) if ranks else "Other processes"
+        out.append(f"{who} raised the same error.")
     out += _followed(root, candidates)
     if blamed is not None and root.part is not Part.FAULT and blamed.rank is not None and blamed.ended:
         out.append(f"The launcher names rank {blamed.rank} as the first to fail ({blamed.ended}).")
@@ -244,7 +247,7 @@ def _sentence(root: Candidate, kind: str, found: Sequence[Candidate]) -> str:
     whose = (
         f"rank {ranks[0]}'s {kind}"
         if len(ranks) == 1
-        else f"the {kind} of {_ranks(ranks).lower()}"
+        else f"the {kind} of {ranks_in_words(ranks)}"
         if ranks
         else f"the {kind}"
     )
@@ -277,15 +280,3 @@ def _who(unit: Unit) -> str:
     if unit.rank is not None:
         return f"Rank {unit.rank}"
     return f"A process on {unit.host}" if unit.host else "A process"
-
-
-def _ranks(ranks: Iterable[int | None]) -> str:
-    """ "Rank 3", "Ranks 0-6", "Ranks 0, 2 and 5"; "" without any."""
-    known = sorted({rank for rank in ranks if rank is not None})
-    if not known:
-        return ""
-    if len(known) == 1:
-        return f"Rank {known[0]}"
-    if known[-1] - known[0] == len(known) - 1:
-        return f"Ranks {known[0]}-{known[-1]}"
-    return f"Ranks {', '.join(map(str, known[:-1][:6]))} and {known[-1]}"

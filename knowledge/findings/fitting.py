@@ -321,7 +321,8 @@ def sentences(text: str) -> list[str]:
 
 
 def _abbreviated(text: str, dot: int) -> bool:
-    return text[dot] == "." and text[max(0, dot - 3) : dot].casefold() in ("e.g", "i.e", " vs", "etc", "cf")
+    before = text[max(0, dot - 3) : dot].casefold()
+    return text[dot] == "." and (before.endswith("..") or before in ("e.g", "i.e", " vs", "etc", "cf"))
 
 
 def _inside(text: str) -> list[bool]:

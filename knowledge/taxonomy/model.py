@@ -14,7 +14,8 @@ from typing import Any, Literal
 
 import re2
 
-from knowledge.errors import DataError, UserError, any_of
+from knowledge.errors import DataError, UserError
+from knowledge.text.words import listed
 
 # The things a taxonomy is made of, one frozen value each.
 
@@ -247,7 +248,7 @@ class Taxonomy:
     @staticmethod
     def _unknown(given: str, known: tuple[str, ...] | list[str]) -> UserError:
         near = difflib.get_close_matches(given, known, n=3, cutoff=0.5)
-        hint = f"Did you mean {any_of(near)}?" if near else "`bot taxonomy` lists all IDs."
+        hint = f"Did you mean {listed(near, 'or')}?" if near else "`bot taxonomy` lists all IDs."
         return UserError(f"{given!r} isn't in the taxonomy.", hint)
 
 

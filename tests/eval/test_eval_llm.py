@@ -133,7 +133,7 @@ def test_the_shipped_cassette_is_said_to_lack_figures_and_three_duties(items: li
     assert [row[1:] for row in part.duty_rows()] == [["adjudicator", "3", "0", *["–"] * 6, "0"]]
     assert part.duty_notes() == [
         "distriage+llm, adjudicator: 3 of 3 answers come from the cassette, without tokens and seconds.",
-        "No recorded answers of the reader, the writer and the verifier.",
+        "No recorded answers of the reader, the writer, and the verifier.",
     ]
 
 

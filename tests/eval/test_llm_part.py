@@ -121,7 +121,7 @@ def test_a_replay_says_which_duties_have_no_recorded_answers_and_which_no_figure
     assert (row[2], row[4], row[10]) == ("120", "60,000", "60 recorded")
     assert found.duty_notes() == [
         "distriage+llm, adjudicator: 60 of 120 answers come from the cassette, without tokens and seconds.",
-        "No recorded answers of the reader, the writer and the verifier.",
+        "No recorded answers of the reader, the writer, and the verifier.",
     ]
 
 

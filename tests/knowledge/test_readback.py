@@ -199,7 +199,7 @@ def test_a_run_without_torch_and_gpu_says_what_is_missing(knowledge: Knowledge) 
     login = pasted(None, *OUTSIDE, ("package_versions", "none_installed"), ("gpu_driver", "no_gpu"))
     (said,) = triage_with_result(JOB, login, knowledge).measured
     assert said == (
-        "This was run outside the job: RANK and MASTER_ADDR are not set, torch is not installed and no GPU is seen; "
+        "This was run outside the job: RANK and MASTER_ADDR are not set, torch is not installed, and no GPU is seen; "
         "run it the way the job runs."
     )
 

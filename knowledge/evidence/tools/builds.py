@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import re2
 
 from knowledge.evidence.lines import Line
-from knowledge.evidence.tools.finding import Fact, ToolReading, component_named, in_words, versions_of
+from knowledge.evidence.tools.finding import Fact, ToolReading, component_named, versions_of
+from knowledge.text.words import listed
 
 # `ds_report` and `colossalai check -i`: the compiler's CUDA against the CUDA of PyTorch.
 
@@ -67,7 +68,7 @@ def read_horovod_build(lines: Sequence[Line]) -> ToolReading:
     left = [name for name in _ASKED_FOR if name in absent and name not in built]
     if at is None or not left:
         return ToolReading(versions=versions_of(versions))
-    return ToolReading((Fact(at, f"Horovod is built without {in_words(left)}."),), versions_of(versions))
+    return ToolReading((Fact(at, f"Horovod is built without {listed(left)}."),), versions_of(versions))
 
 
 # `ompi_info`: Open MPI's version and whether it is built with CUDA.

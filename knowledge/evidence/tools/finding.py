@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from knowledge.evidence.facts_table import component_of
 from knowledge.evidence.versions_found import checked
-
-_MOST_NAMED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,24 +39,6 @@ def versions_of(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 def component_named(text: str) -> str | None:
     """The component that a label such as "TensorFlow" or "- PyTorch" names, None where it names none."""
     return component_of(text.strip(" \t#*-`:").lower())
-
-
-def ranks_in_words(ranks: Sequence[int]) -> str:
-    """ "rank 3", "ranks 3 and 5", "ranks 3, 5, 6, 7 and 12 more"."""
-    ranks = sorted(set(ranks))
-    if len(ranks) == 1:
-        return f"rank {ranks[0]}"
-    if len(ranks) > _MOST_NAMED:
-        shown = ", ".join(map(str, ranks[:_MOST_NAMED]))
-        return f"ranks {shown} and {len(ranks) - _MOST_NAMED} more"
-    return f"ranks {in_words([str(rank) for rank in ranks])}"
-
-
-def in_words(parts: Sequence[str]) -> str:
-    """ "a", "a and b", "a, b, and c"."""
-    if len(parts) < 3:
-        return " and ".join(parts)
-    return f"{', '.join(parts[:-1])}, and {parts[-1]}"
 
 
 def sentence(text: str) -> str:

@@ -11,7 +11,8 @@ from typing import Any
 import re2
 
 from knowledge.evidence.lines import Line
-from knowledge.evidence.tools.finding import Fact, ToolReading, ranks_in_words, sentence, versions_of
+from knowledge.evidence.tools.finding import Fact, ToolReading, sentence, versions_of
+from knowledge.text.words import ranks_in_words
 
 # PyTorch's flight recorder: what `torchfrtrace` prints of the collective that not all ranks joined.
 

@@ -10,7 +10,8 @@ from typing import Any
 import re2
 
 from knowledge.evidence.lines import Line
-from knowledge.evidence.tools.finding import Fact, ToolReading, ranks_in_words, sentence, versions_of
+from knowledge.evidence.tools.finding import Fact, ToolReading, sentence, versions_of
+from knowledge.text.words import ranks_in_words
 
 # `ncclras`: NCCL's own view of a running job, as text and as JSON.
 

@@ -38,7 +38,7 @@ from bot.db.connect import sync_pool
 from bot.github.app import App
 from bot.history.backfill import PAGE
 from bot.history.backfill import fill as fill_from
-from bot.history.records import KeptIssue, Outcome, Progress
+from bot.history.records import KeptIssue, Outcome, Progress, RepoHistory
 from bot.history.search import Histories
 from bot.history.store import PostgresHistory
 from bot.ports import Recorded
@@ -264,11 +264,8 @@ def opened() -> Iterator[Measured]:
 def reload(count: int, queries: int) -> None:
     """Store records, then let a new process's index be built by the first search, and look for more."""
     with opened() as store:
-        repo = store.begin(NAME, "made-up", 1, 1)
         drawn = records(count + queries)
-        past = map(stored, islice(drawn, count))
-        while page := list(islice(past, 1_000)):
-            store.save_page(repo.key, page)
+        repo = kept_all(store, islice(drawn, count))
         print(f"stored: {store.size() / count:,.0f} bytes a record")
         histories, before = Histories(store, MadeUp(1)), resident()
         query = next(drawn)
@@ -284,11 +281,7 @@ def reload(count: int, queries: int) -> None:
 def workers(processes: int, count: int, queries: int) -> None:
     """Several processes search the same history over one database: what each holds, and searches a second together."""
     with running_server() as server, fresh_database(server) as url, sync_pool(url, 2) as pool:
-        store, drawn = PostgresHistory(pool), records(count)
-        repo = store.begin(NAME, "made-up", 1, 1)
-        past = map(stored, drawn)
-        while page := list(islice(past, 1_000)):
-            store.save_page(repo.key, page)
+        kept_all(PostgresHistory(pool), records(count))
         spawned = multiprocessing.get_context("spawn")
         together, ends = spawned.Barrier(processes), [spawned.Pipe() for _ in range(processes)]
         for n, (_, theirs) in enumerate(ends):
@@ -318,6 +311,15 @@ def worker(url: str, count: int, queries: int, number: int, together: Barrier, o
         began = time.monotonic()
         took = [timed(partial(histories.near, repo, query))[0] for query in asked]
         out.send((built_in, megabytes, took, time.monotonic() - began))
+
+
+def kept_all(store: PostgresHistory, past: Iterator[Record]) -> RepoHistory:
+    """A repository with these records."""
+    repo = store.begin(NAME, "made-up", 1, 1)
+    issues = map(stored, past)
+    while page := list(islice(issues, 1_000)):
+        store.save_page(repo.key, page)
+    return repo
 
 
 def stored(record: Record) -> KeptIssue:

@@ -20,6 +20,7 @@ from knowledge.history.index import View
 from knowledge.judging.features import Floats
 from tests.bot.service.databases import fresh_database, running_server
 from tests.knowledge.history.made_up import DIMS, records
+from tests.knowledge.history.scale import spread
 
 TOP = 60
 """Neighbors that a search asks for."""
@@ -91,9 +92,8 @@ def report(name: str, db: psycopg.Connection, asked: Floats, exact: Sequence[set
 
 def tell(name: str, seconds: Sequence[float], found: Sequence[set[int]], exact: Sequence[set[int]]) -> None:
     """Print times, and the share of the ten exact neighbors that were found."""
-    middle, late = np.percentile(np.array(seconds) * 1000, [50, 95])
     recall = np.mean([len(ids & wanted) / len(wanted) for ids, wanted in zip(found, exact, strict=True)])
-    print(f"{name}: p50 {middle:.1f} ms, p95 {late:.1f} ms, recall@10 {recall:.3f}", flush=True)
+    print(f"{name}: {spread(seconds)}, recall@10 {recall:.3f}", flush=True)
 
 
 def told(vector: Floats) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from knowledge.errors import ModelError
-from knowledge.history.index import Index, Postings
+from knowledge.history.index import CLOSE, Index, Postings, fused
 from knowledge.history.pairs import NAMES
 from knowledge.history.record import Post, Record
 from knowledge.history.verifier import (
@@ -160,3 +160,17 @@ def test_damaged_weights_are_told(tmp_path: Path) -> None:
     file.write_text("{")
     with pytest.raises(ModelError, match="Can't read"):
         load_weights(file)
+
+
+def test_what_several_searches_find_comes_before_what_one_finds_first() -> None:
+    once, twice = np.array([7, 3]), np.array([5, 3])
+    assert fused([once, twice]) == [3, 5, 7]
+    many = np.arange(1000, 1000 + 2 * CLOSE)
+    found = fused([many, np.array([1000 + CLOSE, 1])])
+    assert len(found) == CLOSE and found == sorted(found)
+    assert {1000, 1000 + CLOSE, 1} <= set(found) and many[-1] not in found
+
+
+def test_of_two_that_stand_alike_the_older_is_kept() -> None:
+    apart = [np.array([n]) for n in range(CLOSE + 1)]
+    assert fused(apart) == list(range(CLOSE))
