@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -167,8 +168,7 @@ def quiet_settings(tmp: str) -> dict[str, str]:
 
 
 def end_group(pid: int) -> None:
-    """End a process group that we started ourselves."""
-    try:
-        os.killpg(pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        pass
+    """End a process that we started ourselves, with its group once it has one."""
+    for end in (os.kill, os.killpg):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            end(pid, signal.SIGKILL)

@@ -59,6 +59,8 @@ class Running:
         self.pipe, answer = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
+            # Held while it was forked; what it starts inherits the mask.
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDS)
             os.close(self.pipe)
             child(task, job, answer)
         os.close(answer)
@@ -127,7 +129,10 @@ def run_tasks(tasks: Sequence[Task], job: Job, deadline: float, tell: Callable[[
             free = [task for task in waiting if ready(task, waiting, running)] or ([] if running else waiting)
             for task in free[: BESIDE - len(running)]:
                 waiting.remove(task)
+                # A child that nobody knows of would outlive us.
+                signal.pthread_sigmask(signal.SIG_BLOCK, ENDS)
                 running.append(Running(task, job, deadline))
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDS)
             for one in finished(running):
                 running.remove(one)
                 done = one.close()
@@ -164,6 +169,7 @@ def finished(running: Sequence[Running]) -> list[Running]:
 
 
 SCHEMA = "distriage-result/1"
+ENDS = (signal.SIGTERM, signal.SIGHUP)
 
 
 def parse_options(argv: Sequence[str]) -> SimpleNamespace:
@@ -201,6 +207,8 @@ def own_folder() -> str:
 def leave(number: int, frame: object) -> None:
     """Told to end (a scheduler, a lost connection): remove the folder on the way out."""
     del frame
+    for end in ENDS:
+        signal.signal(end, signal.SIG_IGN)
     sys.exit(128 + number)
 
 
@@ -249,10 +257,12 @@ def main(argv: Sequence[str], tasks: Sequence[Task], script: str, budget_s: floa
         return 0
     sys.dont_write_bytecode = True
     started = time.time()
-    for end in (signal.SIGTERM, signal.SIGHUP):
+    for end in ENDS:
         signal.signal(end, leave)
+    signal.pthread_sigmask(signal.SIG_BLOCK, ENDS)
     tmp = own_folder()
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDS)
         job = Job(dict(os.environ), options, tmp)
         names = own_names()
         count = sum(not task.collector for task in tasks)

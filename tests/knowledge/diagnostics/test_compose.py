@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -14,6 +16,8 @@ import pytest
 from knowledge.diagnostics.compose import LARGEST, compose_script, script_of
 from knowledge.diagnostics.probe import CAUSES, by_id, catalogue
 from knowledge.diagnostics.result import parse_result
+from knowledge.diagnostics.runtime import main
+from knowledge.diagnostics.runtime.job import end_group
 
 NETWORK = {"network_environment": 0.6, "communication_configuration": 0.3, "other": 0.1}
 CHECKPOINT = {"wrapped_model_state": 0.7, "framework_defect": 0.2, "other": 0.1}
@@ -174,3 +178,33 @@ def test_told_to_end_it_leaves_nothing_behind(tmp_path: Path) -> None:
     child.terminate()
     assert child.wait(40) == 143
     assert list(tmp.iterdir()) == []
+
+
+def test_told_to_end_while_a_child_starts_it_ends_that_child(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = []
+
+    class Started:
+        """A task whose start is when the signal comes."""
+
+        def __init__(self, *_: object) -> None:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        def close(self) -> None:
+            closed.append(self)
+
+    monkeypatch.setattr(main, "Running", Started)
+    before = signal.signal(signal.SIGTERM, main.leave)
+    hung_up = signal.getsignal(signal.SIGHUP)
+    try:
+        with pytest.raises(SystemExit):
+            main.run_tasks([main.Task("one", lambda job: ("ok", {}), 1.0)], None, time.time() + 9, print)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGHUP, hung_up)
+    assert len(closed) == 1
+
+
+def test_a_child_without_a_group_of_its_own_ends_too() -> None:
+    with subprocess.Popen(["sleep", "60"]) as child:
+        end_group(child.pid)
+        assert child.wait(10) == -signal.SIGKILL
