@@ -51,6 +51,29 @@ class Recorder(Protocol):
         """
 
 
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What an LLM said of earlier reports that it read beside a new one, and what that took."""
+
+    model: str
+    same: tuple[str, ...] = ()
+    """Ids of those that show the same failure."""
+    fault: str | None = None
+    """Why there is no answer, in a word; None = there is one."""
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: float = 0.0
+    """US dollars."""
+    seconds: float = 0.0
+
+
+class Comparer(Protocol):
+    """Reads a report and earlier ones side by side."""
+
+    def compare(self, report: Report, earlier: Sequence[Report]) -> Compared:
+        """Which of `earlier` show the same failure as `report`; without an answer none does. Raises nothing."""
+
+
 class CoreFailed(DistriageError):
     """The core raised, crashed or hung over a report; says where, without text of the report."""
 

@@ -200,14 +200,22 @@ class Settings(BaseModel):
     llm_duties: Literal[
         "reader",
         "adjudicator",
+        "confirmer",
         "writer",
         "reader,adjudicator",
+        "reader,confirmer",
         "reader,writer",
+        "adjudicator,confirmer",
         "adjudicator,writer",
+        "confirmer,writer",
+        "reader,adjudicator,confirmer",
         "reader,adjudicator,writer",
+        "reader,confirmer,writer",
+        "adjudicator,confirmer,writer",
+        "reader,adjudicator,confirmer,writer",
     ] = Field(
-        default="reader,adjudicator,writer",
-        description="what the LLM does: read, adjudicate, write the answer (a verifier comes with it)",
+        default="reader,adjudicator,confirmer,writer",
+        description="what the LLM does: read, adjudicate, confirm known failures, write (and verify) the answer",
     )
     llm_reason: Literal["ids-only", "plain"] = Field(
         default="ids-only",

@@ -17,7 +17,7 @@ from knowledge.history.index import Index, Postings
 from knowledge.history.learner import Prediction, fit_threshold
 from knowledge.history.record import Post, Record, records_of
 from knowledge.history.tracker import Tracker
-from knowledge.history.verifier import Near, Weights, nearest
+from knowledge.history.verifier import Near, Weights, nearest, worth_reading
 from knowledge.signatures import SignatureTable
 
 # How often the report that a tracker marked as the same failure is among the nearest earlier ones.
@@ -59,13 +59,13 @@ class Ranked:
 def rank(
     tracker: Tracker, encoder: Encoder, weights: Weights, tick: Tick = lambda what, n: None
 ) -> list[Ranked]:
-    """What distriage finds for each query, and for each other report below which it shows something."""
+    """What distriage finds for each query, and for each other report below which it shows or could show something."""
     queries = tracker.queries()
     index = Index(encoder.dims)
     out: list[Ranked] = []
     for at, record in enumerate(_ticked(records_of(tracker.posts, encoder, SignatureTable()), tick)):
         found = tuple(nearest(record, index, weights, KEPT))
-        if at in queries or any(one.shown for one in found):
+        if at in queries or any(one.shown for one in found) or worth_reading(found):
             near = tuple(one.record.id for one in found)
             out.append(Ranked(record.id, tracker.group[at], queries.get(at, frozenset()), near, found))
         index.add(record)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, get_args
+from typing import Any
 
 from eval.compare import Difference, compare
 from eval.protocol import Asked, DutySummary, Predictions, UsageSummary, sum_up, sum_up_duties
 from eval.summary import Worth, differences, table, worth
 from knowledge.text.words import listed
-from llm.values import Duty
+from llm.values import RANKING
 
 ALONE, TOGETHER = "distriage", "distriage+llm"
 HEADINGS = (
@@ -43,6 +43,8 @@ DUTY_HEADINGS = (
 )
 PRICES = "DISTRIAGE_LLM_PRICE_INPUT and DISTRIAGE_LLM_PRICE_OUTPUT"
 _WRITING = ("writer", "verifier")
+_DUTIES = (*RANKING, *_WRITING)
+"""What is measured here. The confirmer and the comparer have figures of their own (docs/llm.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ class LlmPart:
         return [
             _duty_row(name, duty, duties[duty])
             for name, duties in self.duties.items()
-            for duty in get_args(Duty)
+            for duty in _DUTIES
             if duty in duties
         ]
 
@@ -117,7 +119,7 @@ class LlmPart:
         """Of which duties nothing is known; a system that ranks by itself has no others."""
         if TOGETHER not in self.duties:
             return []
-        missing = [duty for duty in get_args(Duty) if duty not in self.duties[TOGETHER]]
+        missing = [duty for duty in _DUTIES if duty not in self.duties[TOGETHER]]
         if self.asked.replayed:
             return [f"No recorded answers of {_the(missing)}."] if missing else []
         off = [duty for duty in missing if duty not in self.asked.duties]

@@ -93,6 +93,7 @@ def _finding(match: Match, fitted: Fitted, reading: Reading, *, sure: bool) -> F
         answer=entry.answer,
         p=round(match.p, 4),
         sure=sure,
+        read_by=match.read_by if sure else "",
         lines=_quotes(entry, match.lines, reading),
         held=list(match.held),
         why=list(entry.why),

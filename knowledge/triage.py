@@ -126,6 +126,10 @@ class Finding(_Value):
     answer: str = Field(description="two or three sentences: what is wrong and what to do about it")
     p: float = Field(ge=0, le=1, description="probability that it applies")
     sure: bool = Field(description="probable enough to be said unasked")
+    read_by: str = Field(
+        default="",
+        description="the LLM that read the report beside the entry and found that it applies; empty = none was needed",
+    )
     lines: list[QuotedLine] = Field(description="lines it rests on; empty = the account alone speaks for it")
     held: list[str] = Field(description="conditions that the report meets, such as an affected version")
     why: list[str] = Field(description="possible causes, the most frequent first, each with its sign")
@@ -176,6 +180,10 @@ class EarlierReport(_Value):
     title: str
     opened: str | None = Field(default=None, description="the day it was opened")
     why: list[str] = Field(description="what the two have in common, most telling first")
+    read_by: str = Field(
+        default="",
+        description="the LLM that read both texts and found them the same; empty = found without one",
+    )
     is_open: bool
     ended: str = Field(description="how it stands or ended; empty = not known")
     possible_regression: bool = Field(
@@ -238,7 +246,7 @@ class SecondReading(_Value):
     """What an LLM, where one is configured, had to do with this triage."""
 
     used: bool = Field(description="its judgment is in the rankings; false = the local answer stands alone")
-    duties: list[Literal["reader", "adjudicator", "writer", "verifier"]] = Field(
+    duties: list[Literal["reader", "adjudicator", "confirmer", "writer", "verifier", "comparer"]] = Field(
         default=[], description="what it did, in order"
     )
     model: str

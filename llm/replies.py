@@ -123,7 +123,38 @@ class VerifierReply(_Reply):
     verdicts: list[Judged] = Field(max_length=64)
 
 
-_R = TypeVar("_R", ReaderReply, AdjudicatorReply, WriterReply, VerifierReply)
+class Compared(_Reply):
+    """The comparer's word on one earlier report."""
+
+    number: int
+    same: bool
+    lines: Lines
+    earlier_lines: Lines
+    why: str = Field(max_length=400)
+
+
+class Confirmed(_Reply):
+    """The confirmer's word on one known failure."""
+
+    number: int
+    applies: bool
+    lines: Lines
+    why: str = Field(max_length=400)
+
+
+class ConfirmerReply(_Reply):
+    """What the confirmer answers."""
+
+    verdicts: list[Confirmed] = Field(max_length=8)
+
+
+class ComparerReply(_Reply):
+    """What the comparer answers."""
+
+    verdicts: list[Compared] = Field(max_length=8)
+
+
+_R = TypeVar("_R", ReaderReply, AdjudicatorReply, ConfirmerReply, WriterReply, VerifierReply, ComparerReply)
 
 
 def check(kind: type[_R], value: Mapping[str, Any]) -> _R:
@@ -168,6 +199,28 @@ def writer_schema() -> dict[str, Any]:
 def verifier_schema() -> dict[str, Any]:
     """The JSON Schema of `VerifierReply`."""
     verdict = _object({"number": _INTEGER, "holds": {"type": "boolean"}, "why": _STRING})
+    return _object({"verdicts": _list(verdict)})
+
+
+def confirmer_schema() -> dict[str, Any]:
+    """The JSON Schema of `ConfirmerReply`."""
+    verdict = _object(
+        {"number": _INTEGER, "applies": {"type": "boolean"}, "lines": _list(_INTEGER), "why": _STRING}
+    )
+    return _object({"verdicts": _list(verdict)})
+
+
+def comparer_schema() -> dict[str, Any]:
+    """The JSON Schema of `ComparerReply`."""
+    verdict = _object(
+        {
+            "number": _INTEGER,
+            "same": {"type": "boolean"},
+            "lines": _list(_INTEGER),
+            "earlier_lines": _list(_INTEGER),
+            "why": _STRING,
+        }
+    )
     return _object({"verdicts": _list(verdict)})
 
 

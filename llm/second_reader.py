@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from knowledge.diagnostics.result import parse_result
 from knowledge.engine import Examined, Knowledge, conclude, examine
+from knowledge.evidence import read_report
+from knowledge.findings.matcher import confirmed
 from knowledge.judging.axes import JUDGED
 from knowledge.readback import move, taken_out
 from knowledge.report import Report
 from knowledge.taxonomy import Taxonomy
 from knowledge.triage import AXES, SecondReading, Triage, WrittenAnswer
 from llm.calls import Call, Caller
+from llm.comparer import ask_which_are_same
+from llm.confirmer import confirmer_question, confirmer_request, read_confirmation, worth_confirming
 from llm.dialect import Dialect, address_of, arguments
 from llm.draft import Draft
 from llm.duties import (
@@ -144,7 +148,7 @@ class LlmTriage:
 
 
 NEIGHBOURS = 5
-SHARES: dict[Duty, float] = {"reader": 3, "adjudicator": 2, "writer": 4, "verifier": 2}
+SHARES: dict[Duty, float] = {"reader": 3, "adjudicator": 2, "confirmer": 2, "writer": 4, "verifier": 2}
 """How what is left of the time is shared among the duties still to come."""
 LEAST_FOR_WRITING = 3.0
 """Seconds below which the writer is not asked: it and its verifier would not be done."""
@@ -178,16 +182,27 @@ class SecondReader:
             parse_result(result)  # a damaged one is told before anything is paid
         start = self._clock.monotonic()
         course = self.consult(examined, knowledge)
-        seconds = self._clock.monotonic() - start
         judgement = course.fused(self._weights)
         triage = _concluded(examined, knowledge, judgement, result, top)
+        if found := self._confirm(course, triage):
+            matches = confirmed(examined.matches, found, self._config.model)
+            triage = _concluded(replace(examined, matches=matches), knowledge, judgement, result, top)
         if "writer" in self._config.duties and report.write:
             self._write(course, triage)
             triage = triage.model_copy(update={"answer": course.answer})
-            seconds = self._clock.monotonic() - start
-        note = course.note(self._config, triage, seconds)
+        note = course.note(self._config, triage, self._clock.monotonic() - start)
         kept = {"second_reading": note, "content_hash": report.content_hash}
         return LlmTriage(triage.model_copy(update=kept), note, course, judgement)
+
+    def compare(
+        self, report: Report, earlier: Sequence[Report], knowledge: Knowledge
+    ) -> tuple[tuple[str, ...], Call]:
+        """Ids of the `earlier` reports, at most two, that show the same failure, and the call; none is raised."""
+        readings = [read_report(bare(one), knowledge.table) for one in (report, *earlier)]
+        until = self._clock.monotonic() + min(self._config.timeout, MAX_WAIT)
+        scope = repository_of(report.id)
+        places, call = ask_which_are_same(self._caller, readings[0], readings[1:], scope, until)
+        return tuple(earlier[place].id for place in sorted(places)), call
 
     def consult(self, examined: Examined, knowledge: Knowledge) -> Course:
         """Have the duties done for a report that was examined; faults are kept in the course, none is raised."""
@@ -217,6 +232,15 @@ class SecondReader:
         request = adjudicator_request(question, knowledge.taxonomy, new_token())
         until = self._until(course, "adjudicator")
         course.verdict = self._asked(course, request, lambda value: read_verdict(value, question), until)
+
+    def _confirm(self, course: Course, triage: Triage) -> Mapping[str, tuple[int, ...]]:
+        """Ids of the known failures that the LLM finds to apply, with their lines; asked only where none is sure."""
+        if "confirmer" not in self._config.duties or not worth_confirming(triage):
+            return {}
+        question = confirmer_question(triage, course.examined.reading)
+        request = confirmer_request(question, new_token())
+        until = self._until(course, "confirmer")
+        return self._asked(course, request, lambda value: read_confirmation(value, question), until) or {}
 
     def _write(self, course: Course, triage: Triage) -> None:
         """Have an answer drafted, checked by program and by a second call; a fault leaves none."""
@@ -352,8 +376,12 @@ def dry_run(report: Report, knowledge: Knowledge, config: LlmConfig) -> list[dic
         )
         remark = {"remark": _AFTER_READER} if shown else {}
         shown.append({**_shown(report, request, config), **remark})
+    triage = conclude(examined, knowledge)
+    if "confirmer" in config.duties and worth_confirming(triage):
+        asked = confirmer_request(confirmer_question(triage, examined.reading), new_token())
+        shown.append(_shown(report, asked, config))
     if "writer" in config.duties:
-        question = writer_question(conclude(examined, knowledge), examined.reading)
+        question = writer_question(triage, examined.reading)
         ask = _shown(report, writer_request(question, new_token()), config)
         shown.append({**ask, "remark": _AFTER_RANKING})
     return shown

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, Protocol
 
-Duty = Literal["reader", "adjudicator", "writer", "verifier"]
+Duty = Literal["reader", "adjudicator", "confirmer", "writer", "verifier", "comparer"]
 RANKING: tuple[Duty, ...] = ("reader", "adjudicator")
 """The duties that move probabilities; these are what a measurement is about."""
-DUTIES: tuple[Duty, ...] = (*RANKING, "writer")
-"""What can be configured; the verifier comes with the writer."""
+DUTIES: tuple[Duty, ...] = (*RANKING, "confirmer", "writer")
+"""What can be configured; the verifier and the comparer come with the writer."""
 ReasonMode = Literal["ids-only", "plain"]
 Use = Literal["measured", "always"]
 
@@ -130,8 +130,13 @@ class LlmConfig:
 
     @property
     def all_duties(self) -> tuple[Duty, ...]:
-        """The configured duties with the verifier, which comes with the writer."""
+        """The configured duties of a triage with the verifier, which comes with the writer."""
         return (*self.duties, "verifier") if "writer" in self.duties else self.duties
+
+    @property
+    def compares(self) -> bool:
+        """Whether it reads reports beside earlier ones, which comes with writing."""
+        return "writer" in self.duties
 
     def cost(self, tokens: Tokens) -> float:
         """US dollars."""

@@ -54,7 +54,7 @@ class WriterQuestion:
     @cached_property
     def entries(self) -> Mapping[str, str]:
         """Known failures by id, as shown."""
-        return {finding.id: _entry(finding) for finding in self.triage.findings}
+        return {found.id: entry_text(found, _status(found)) for found in self.triage.findings}
 
     @cached_property
     def cases(self) -> Mapping[str, str]:
@@ -66,18 +66,7 @@ class WriterQuestion:
     @cached_property
     def facts(self) -> str:
         """What was read out of the report, in our words."""
-        triage, evidence = self.triage, self.triage.evidence
-        versions = ", ".join(f"{name} {version}" for name, version in evidence.versions.items())
-        told = [f"versions: {versions}"] if versions else []
-        told += [f"framework: {evidence.framework}"] if evidence.framework else []
-        told += [f"launcher: {evidence.launcher}"] if evidence.launcher else []
-        told += [f"processes: {evidence.world_size}"] if evidence.world_size else []
-        told += [f"version conflict: {conflict.text}" for conflict in evidence.conflicts[:3]]
-        told += [f"line {fact.line} says: {fact.text}" for fact in evidence.facts]
-        told += [f"order of errors: {text}" for text in evidence.echoes[:3]]
-        told += [f"diagnostics: {text}" for text in triage.measured]
-        told += [f"a check: {one.run} ({one.reading})" for one in triage.checks]
-        return "\n".join(f"- {text}" for text in told)
+        return facts_text(self.triage)
 
     @cached_property
     def material(self) -> Material:
@@ -181,11 +170,31 @@ def _sentence(drafted: DraftedSentence, material: Material) -> Sentence:
     return sentence
 
 
-def _entry(finding: Finding) -> str:
-    sure = "sure" if finding.sure else f"candidate, {100 * finding.p:.0f} %"
+def facts_text(triage: Triage) -> str:
+    """What a program read out of the report, in our words, a line each."""
+    evidence = triage.evidence
+    versions = ", ".join(f"{name} {version}" for name, version in evidence.versions.items())
+    told = [f"versions: {versions}"] if versions else []
+    told += [f"framework: {evidence.framework}"] if evidence.framework else []
+    told += [f"launcher: {evidence.launcher}"] if evidence.launcher else []
+    told += [f"processes: {evidence.world_size}"] if evidence.world_size else []
+    told += [f"version conflict: {conflict.text}" for conflict in evidence.conflicts[:3]]
+    told += [f"line {fact.line} says: {fact.text}" for fact in evidence.facts]
+    told += [f"order of errors: {text}" for text in evidence.echoes[:3]]
+    told += [f"diagnostics: {text}" for text in triage.measured]
+    told += [f"a check: {one.run} ({one.reading})" for one in triage.checks]
+    return "\n".join(f"- {text}" for text in told)
+
+
+def _status(finding: Finding) -> str:
+    return " (sure)" if finding.sure else f" (candidate, {100 * finding.p:.0f} %)"
+
+
+def entry_text(finding: Finding, status: str = "") -> str:
+    """A known failure as the model is shown it; `status` follows its title."""
     lines = ", ".join(str(q.line) for q in finding.lines if not q.in_title)
     told = [
-        f"{finding.title} ({sure})",
+        f"{finding.title}{status}",
         finding.answer,
         *(f"rests on line {lines}" for _ in [0] if lines),
         *(f"the report meets: {held}" for held in finding.held),

@@ -16,6 +16,7 @@ from knowledge.errors import UserError, reason
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from bot.settings import Settings
     from eval.findings import FindingScore
     from eval.history import Ranked
     from eval.protocol import Predictions, System
@@ -47,6 +48,9 @@ def duplicates_command(
     report: Annotated[
         Path | None, typer.Option(help="Add the results to the HTML report in this folder.")
     ] = None,
+    llm: Annotated[
+        bool, typer.Option("--llm", help="Also have the configured LLM read both texts of doubtful pairs.")
+    ] = False,
 ) -> None:
     """Measure how often the known duplicate is among the closest earlier reports, compared with plain TF-IDF.
 
@@ -60,6 +64,7 @@ def duplicates_command(
     from eval.session import CachingEncoder
     from knowledge.history.tracker import read_tracker
     from knowledge.history.verifier import load_weights
+    from knowledge.signatures import SignatureTable
 
     tracker = read_tracker(file)
     if not tracker.queries():
@@ -69,6 +74,7 @@ def duplicates_command(
         )
     weights = load_weights()
     settings = load_settings()
+    access = _comparing(settings) if llm else None
     cache = settings.cache
     target = _target(out)
     with ticking() as tick:
@@ -78,14 +84,32 @@ def duplicates_command(
             ranked = rank(tracker, encoder, weights, tick)
         finally:
             encoder.save()
+        if access:
+            from eval.llm_history import read_both
+
+            read = read_both(ranked, tracker.posts, access, SignatureTable(), tick)
     if target:
         lines = (json.dumps(_line(one), ensure_ascii=False) for one in ranked if one.right)
         target.write_text("".join(f"{line}\n" for line in lines), "utf-8")
     systems = {"plain TF-IDF": plain, "distriage": ranked}
     sys.stdout.write(table(tracker, systems))
     sys.stdout.write(f"\n{shown_line(ranked)}")
+    if access:
+        sys.stdout.write(f"\nWith the LLM: {read.took(access)} {shown_line(read.ranked)}")
     if report:
         keep_part(duplicates_part(tracker, systems, origin(file.name)), "duplicates", report)
+
+
+def _comparing(settings: Settings) -> LlmAccess:
+    from bot.runtime.llm_setup import llm_access
+
+    access = llm_access(settings, writer=True)
+    if access is None:
+        raise UserError(
+            "No LLM is configured.",
+            "Set DISTRIAGE_LLM_BASE_URL and DISTRIAGE_LLM_MODEL, or drop --llm.",
+        )
+    return access
 
 
 def _line(one: Ranked) -> dict[str, object]:

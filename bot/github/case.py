@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from bot.gate.rules import check_ids
 from bot.github.decide import mode_now
-from bot.github.history import looked_for, suggested
+from bot.github.history import looked_for, suggested, with_comparison
 from bot.github.ports import MAY_WRITE, Comment, GitHub, Issue, Ports
 from bot.github.posting import as_decided, find_own
 from bot.github.records import Gone, IssueRef, NotAllowed, PastedResult, TooLarge, TryAgain, merge
@@ -152,10 +152,13 @@ def look(github: GitHub, ports: Ports, ref: IssueRef, issue: Issue, config: Repo
     triage = triage.model_copy(update={"answer": posted}) if posted else triage
     decision = ports.store.draft_decision(ref, report.content_hash)
     triage = as_decided(triage, decision)
-    looked = looked_for(ports, ref, report, issue, triage)
+    read = config.llm == "comment" and not quick
+    looked = looked_for(github, ports, ref, report, issue, triage, read=read)
     labels = suggested(ports, looked, report)
     if looked:
-        triage = triage.model_copy(update={"same_failure": list(looked.earlier), "own_labels": labels})
+        found = {"same_failure": list(looked.earlier), "own_labels": labels}
+        note = with_comparison(triage.second_reading, looked.compared)
+        triage = triage.model_copy(update={**found, "second_reading": note})
     label_triage = triage
     if pasted.outsiders and triage.measured and any(config.labels.values()):
         vouched = replace(report, body=pasted.vouched_below(text))

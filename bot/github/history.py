@@ -10,29 +10,72 @@ import structlog
 
 from bot.github.events import InstallationChanged, IssueLeft
 from bot.github.past_issues import is_person
-from bot.github.ports import Issue, Outcome, PastIssues, Ports
+from bot.github.ports import GitHub, Issue, Outcome, PastIssues, Ports
 from bot.github.records import GitHubError, IssueRef, LabelFact, RepoRef
 from bot.history import records
 from bot.history.records import RepoHistory
-from bot.history.search import TITLE_CHARS, Looked, Releases, still_open
+from bot.history.search import TITLE_CHARS, Looked, ReadBoth, Releases, still_open
 from bot.history.waves import Noted, root_signatures
 from bot.history.wider import Visible
-from bot.ports import CoreFailed
+from bot.ports import Compared, Comparer, CoreFailed
 from knowledge.history.record import Post
 from knowledge.report import Report
 from knowledge.text.quote import clean
-from knowledge.triage import SuggestedLabel, Triage
+from knowledge.triage import SecondReading, SuggestedLabel, Triage
 
 log = structlog.get_logger(__name__)
 
 
-def looked_for(ports: Ports, ref: IssueRef, report: Report, issue: Issue, triage: Triage) -> Looked | None:
-    """The issue in its repository's history, read with what was added below it; None where there is no history."""
+def looked_for(
+    github: GitHub, ports: Ports, ref: IssueRef, report: Report, issue: Issue, triage: Triage, *, read: bool
+) -> Looked | None:
+    """The issue in its repository's history, read with what was added below it; None where there is no history.
+
+    `read`: an LLM, where there is one, reads what is near but not surely the same.
+    """
     if ports.histories is None:
         return None
     post = Post(str(ref.number), report.title, report.body, issue.created_at, "open")
     return ports.histories.look(
-        ref.repo.full_name, ref.repo.id, post, triage, _releases(ports, ref), _visible(ports, ref)
+        ref.repo.full_name,
+        ref.repo.id,
+        post,
+        triage,
+        _releases(ports, ref),
+        _visible(ports, ref),
+        _read_both(github, ports.comparer, ref, report) if ports.comparer is not None and read else None,
+    )
+
+
+def _read_both(github: GitHub, comparer: Comparer, ref: IssueRef, report: Report) -> ReadBoth:
+    """Has the report compared with earlier issues. GitHub is asked for their texts now, since none is kept."""
+
+    def read_both(ids: Sequence[str]) -> Compared:
+        earlier = []
+        for id in filter(str.isdecimal, ids):
+            try:
+                issue = github.issue(replace(ref, number=int(id)))
+            except GitHubError as error:
+                log.warning("earlier issue not read", issue=f"{ref.repo.full_name}#{id}", status=error.status)
+                continue
+            earlier.append(Report(id, issue.title, issue.body))
+        return comparer.compare(report, earlier) if earlier else Compared("")
+
+    return read_both
+
+
+def with_comparison(note: SecondReading | None, compared: Compared | None) -> SecondReading | None:
+    """What is told of the LLM's part in a triage, with what the comparison took."""
+    if note is None or compared is None:
+        return note
+    return note.model_copy(
+        update={
+            "duties": [*note.duties, *(["comparer"] if compared.fault is None else [])],
+            "tokens_in": note.tokens_in + compared.tokens_in,
+            "tokens_out": note.tokens_out + compared.tokens_out,
+            "cost": note.cost + compared.cost,
+            "seconds": note.seconds + compared.seconds,
+        }
     )
 
 

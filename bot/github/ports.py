@@ -33,7 +33,7 @@ from bot.history.labels import OwnLabels
 from bot.history.records import PastIssue
 from bot.history.search import Histories
 from bot.history.wave_store import WaveTables
-from bot.ports import Clock, Core
+from bot.ports import Clock, Comparer, Core
 
 Reaction = Literal["+1", "-1", "eyes", "confused", "rocket"]
 Permission = Literal["admin", "write", "read", "none"]
@@ -366,5 +366,7 @@ class Ports:
     """Heads of repositories' own labels; None = none are suggested."""
     backfill: Callable[[int, RepoRef], None] | None = None
     """Has the history read of a repository that an installation now covers; None = it is not."""
+    comparer: Comparer | None = None
+    """Reads earlier issues beside a new one; None = no LLM does."""
     reports: WaveTables | None = None
     """What the tracker's state and waves are counted from; None = they are not."""

@@ -14,12 +14,12 @@ import structlog
 from bot.history.explain import how_it_ended, why
 from bot.history.records import Forgotten, HistoryStore, KeptIssue, Outcome, PastIssue, RepoHistory
 from bot.history.wider import MOST_SIBLINGS, CaseRecords, Visible, among_cases, among_siblings, strictest
-from bot.ports import CoreFailed, Recorder
+from bot.ports import Compared, CoreFailed, Recorder
 from knowledge.evidence.facts_table import component_of_tracker
 from knowledge.history.index import GrowingIndex
 from knowledge.history.record import Post, Record
-from knowledge.history.verifier import SHOWN, Near, Weights, closest, load_weights
-from knowledge.text.quote import clean
+from knowledge.history.verifier import SHOWN, Near, Weights, closest, load_weights, worth_reading
+from knowledge.text.quote import clean, code_span
 from knowledge.triage import EarlierReport, Triage
 
 log = structlog.get_logger(__name__)
@@ -31,6 +31,8 @@ TITLE_CHARS = 300
 
 Releases = Callable[[Sequence[tuple[str, datetime]]], Mapping[str, str]]
 """From commits and when they were made to the tags of the first releases that hold them, where one does."""
+ReadBoth = Callable[[Sequence[str]], Compared]
+"""From ids of earlier issues to what an LLM says of them that reads each beside the report."""
 Said = Callable[[int, str], Mapping[str, float]]
 """From a history's key and an issue to what people said of earlier ones: 1 and more = the same, -1 and less = not."""
 
@@ -43,6 +45,18 @@ class Looked:
     encoder: str
     record: Record
     earlier: tuple[EarlierReport, ...]
+    compared: Compared | None = None
+    """What an LLM said of earlier reports; None = none was asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    near: Sequence[Near]
+    compared: Compared | None = None
+
+    def reader_of(self, id: str) -> str:
+        """The LLM on whose word a report is shown; "" = it needs none."""
+        return self.compared.model if self.compared is not None and id in self.compared.same else ""
 
 
 @dataclass
@@ -81,11 +95,13 @@ class Histories:
         triage: Triage,
         releases: Releases | None = None,
         visible: Visible | None = None,
+        read_both: ReadBoth | None = None,
     ) -> Looked | None:
         """The report's record and at most two earlier reports of the same failure; None without a history.
 
         `releases` looks up the release that first holds a fix, where that is not known yet. Where the repository has
         no such report, the owner's other ones are searched that `visible` lets be named here, then the shipped cases.
+        What is near but not probable enough is shown where `read_both` says that it is the same.
         Neither a core that fails nor a history of another model is an error: there is nothing to show then.
         """
         repo = self.store.find(full_name, repo_id)
@@ -100,11 +116,11 @@ class Histories:
         if made.encoder != repo.encoder:
             log.warning("history of another model; run `bot backfill --again`", repository=full_name)
             return None
-        near = self._shown(repo, record)
-        kept = self._kept(repo, near)
+        shown = self._shown(repo, record, read_both)
+        kept = self._kept(repo, shown.near)
         if releases is not None and self._look_up_releases(repo, kept, releases):
-            kept = self._kept(repo, near)
-        earlier = self._told(repo, record, near, kept)
+            kept = self._kept(repo, shown.near)
+        earlier = self._told(repo, record, shown, kept)
         if not earlier and visible is not None:
             earlier = self._elsewhere(repo, record, visible)
         if not earlier:
@@ -112,7 +128,7 @@ class Histories:
             earlier = among_cases(
                 name, triage.neighbours, self._cases, lambda cases: self._among(repo, record, cases)
             )
-        return Looked(repo, made.encoder, record, tuple(earlier))
+        return Looked(repo, made.encoder, record, tuple(earlier), shown.compared)
 
     def _among(self, repo: RepoHistory, record: Record, others: Sequence[Record]) -> list[Near]:
         """How near others are, by the rarities of the repository's words."""
@@ -128,7 +144,9 @@ class Histories:
         ]
         found = among_siblings(repo, record, siblings, self.near, visible)
         return [
-            told for one, near in found for told in self._told(one, record, [near], self._kept(one, [near]))
+            told
+            for one, near in found
+            for told in self._told(one, record, _Shown([near]), self._kept(one, [near]))
         ]
 
     def near(self, repo: RepoHistory, record: Record) -> list[Near]:
@@ -151,7 +169,7 @@ class Histories:
                 weights = replace(weights, threshold=repo.threshold)
             return closest(record, found, held.index.words, weights)
 
-    def _shown(self, repo: RepoHistory, record: Record) -> list[Near]:
+    def _shown(self, repo: RepoHistory, record: Record, read_both: ReadBoth | None) -> _Shown:
         """What is to be shown; what people said of an earlier report is the last word."""
         said = self._said(repo.key, record.id)
         found = self.near(repo, record)
@@ -164,7 +182,13 @@ class Histories:
                 found += closest(record, kept, held.index.words, self._weights)
         first = [one for one in found if one.record.id in wanted]
         rest = [one for one in found if one.shown and said.get(one.record.id, 0) > -1 and one not in first]
-        return [*first, *rest][:SHOWN]
+        shown = [*first, *rest][:SHOWN]
+        doubted = [one for one in worth_reading(found) if not said.get(one.record.id)][: SHOWN - len(shown)]
+        if read_both is None or not doubted:
+            return _Shown(shown)
+        compared = read_both([one.record.id for one in doubted])
+        same = [one for one in doubted if one.record.id in compared.same]
+        return _Shown([*shown, *same], compared)
 
     def _of(self, key: int, dims: int) -> _Held:
         with self._lock:
@@ -191,11 +215,11 @@ class Histories:
         return bool(open_ones)
 
     def _told(
-        self, repo: RepoHistory, record: Record, near: Sequence[Near], kept: Mapping[str, KeptIssue]
+        self, repo: RepoHistory, record: Record, shown: _Shown, kept: Mapping[str, KeptIssue]
     ) -> list[EarlierReport]:
         component = component_of_tracker(repo.full_name)
         told = []
-        for one in near:
+        for one in shown.near:
             issue = kept.get(one.record.id)
             if issue is None:
                 continue
@@ -207,7 +231,8 @@ class Histories:
                     url=issue.url or self._url(repo, issue.id),
                     title=issue.title,
                     opened=issue.opened.date().isoformat() if issue.opened else None,
-                    why=why(one.shared, component),
+                    why=[*_read(shown.reader_of(issue.id)), *why(one.shared, component)],
+                    read_by=shown.reader_of(issue.id),
                     is_open=issue.outcome.is_open,
                     ended=ended,
                     possible_regression=regression,
@@ -252,6 +277,10 @@ def kept_issue(past: PastIssue, record: Record | None) -> KeptIssue:
         record=record,
         labels=past.labels or None,
     )
+
+
+def _read(model: str) -> list[str]:
+    return [f"an LLM ({code_span(model, 80)}) read both and found the same failure"] if model else []
 
 
 def name_of(full_name: str, id: str) -> str:

@@ -221,7 +221,7 @@ def render_comment(view: View) -> Draft:
     folds += [script_fold(script)] if script else []
     folds += [
         *([explain_fold(view.triage)] if view.explain else []),
-        feedback_fold(by_model=answer.model if answer else None, from_history=from_history),
+        feedback_fold(answer.model if answer else None, view.findings, from_history=from_history),
     ]
     links = {link for case in cases if (link := case_link(case.url))}
     links |= {*finding_links(view.findings), *(source_link(c.source) or "" for c in view.conflicts)}

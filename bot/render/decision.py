@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bot.render.answer import written
-from bot.render.wording import classified, how_sure, opening, with_cases, without_bold
+from bot.render.wording import classified, how_sure_of, opening, with_cases, without_bold
 from knowledge.taxonomy import Taxonomy
 from knowledge.triage import Triage
 
@@ -55,7 +55,7 @@ def brief(triage: Triage, taxonomy: Taxonomy, source: Source) -> list[tuple[str,
     root = _root(triage, source)
     if triage.findings:
         first = triage.findings[0]
-        rows = [("found", f"{opening(first)}: {first.title}, {how_sure(first.p)}")]
+        rows = [("found", f"{opening(first)}: {first.title}, {how_sure_of(first)}")]
         rows += [("why", first_sentence(without_bold(first.answer)))]
     elif triage.measured:
         rows = [("found", triage.measured[0])]

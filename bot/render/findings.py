@@ -58,13 +58,19 @@ def script_fold(link: str) -> str:
     )
 
 
-def feedback_fold(by_model: str | None = None, *, from_history: bool = False) -> str:
+def feedback_fold(
+    by_model: str | None = None, findings: Sequence[Finding] = (), *, from_history: bool = False
+) -> str:
     """What wrote this (`by_model`: the LLM's name), and how to correct, dismiss or switch it off.
 
     `from_history`: it says nothing but that the repository's earlier issues hold the same failure.
     """
     if by_model is None:
         by_program = BY_COMPARISON if from_history else BY_PROGRAM
+        if reader := next((found.read_by for found in findings if found.read_by), ""):
+            by_program += (
+                f" A language model ({code_span(reader, 60)}) read both and found that the failure fits."
+            )
         return fold("Automated reply. Wrong or unhelpful?", f"{by_program} {FEEDBACK}")
     who = (
         f"This reply was drafted by a language model ({code_span(by_model, 60)}). A program checked it against the "
@@ -89,7 +95,7 @@ def finding_parts(findings: Sequence[Finding]) -> list[str]:
     if first.check:
         parts.append(prose(to_run(first.check[0]), 320))
     parts += [
-        f"{'Also' if other.sure else 'Or'}: **{prose(other.title, 120)}**. {prose(other.answer, 520)}"
+        f"{'This fits, too' if other.sure else 'Or'}: **{prose(other.title, 120)}**. {prose(other.answer, 520)}"
         for other in others
     ]
     return parts

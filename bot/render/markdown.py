@@ -13,7 +13,7 @@ from bot.render.wording import (
     TRIED,
     by_support,
     classified,
-    how_sure,
+    how_sure_of,
     labels_line,
     named,
     opening,
@@ -59,12 +59,12 @@ def _findings(triage: Triage) -> list[str]:
     if not triage.findings:
         return [NO_FINDING] if triage.type.answer == ["fault"] else []
     first, *others = triage.findings
-    parts = [f"### {opening(first)}: {prose(first.title, 120)}, {how_sure(first.p)}"]
+    parts = [f"### {opening(first)}: {prose(first.title, 120)}, {how_sure_of(first)}"]
     if first.lines:
         parts.append(quoted(first.lines))
     parts += [prose(first.answer, 520), *_items(first)]
     parts += [
-        f"**{opening(other)}: {prose(other.title, 120)}**, {how_sure(other.p)}. {prose(other.answer, 520)}"
+        f"**{opening(other)}: {prose(other.title, 120)}**, {how_sure_of(other)}. {prose(other.answer, 520)}"
         for other in others
     ]
     return parts

@@ -19,7 +19,7 @@ from bot.render.wording import (
     SIMILAR,
     TRIED,
     classified,
-    how_sure,
+    how_sure_of,
     labels_line,
     named,
     opening,
@@ -217,7 +217,7 @@ def _whole(finding: Finding) -> list[RenderableType]:
 def _title(finding: Finding) -> Text:
     return Text.assemble(
         (f"{opening(finding)}: {finding.title}", "bold green" if finding.sure else "bold yellow"),
-        (f"  {how_sure(finding.p)}", "dim"),
+        (f"  {how_sure_of(finding)}", "dim"),
     )
 
 

@@ -58,6 +58,11 @@ def how_sure(p: float) -> str:
     return f"{word} ({percent(p)})"
 
 
+def how_sure_of(finding: Finding) -> str:
+    """How probable a finding is, or who read the report beside it and agreed."""
+    return "confirmed by an LLM" if finding.read_by else how_sure(finding.p)
+
+
 def opening(finding: Finding) -> str:
     """How a finding is introduced, as sure as it is."""
     if finding.sure:

@@ -13,6 +13,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from bot.db.connect import SyncPool
+from bot.ports import Compared
 from knowledge.triage import SecondReading
 
 _FAST = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
@@ -123,6 +124,12 @@ class LlmMetrics:
             ["outcome"],
             registry=registry,
         )
+        self._comparisons = Counter(
+            "distriage_llm_comparisons",
+            "Comparisons with earlier reports, by outcome: same, different, or why there is no answer",
+            ["outcome"],
+            registry=registry,
+        )
         self._tokens = Counter(
             "distriage_llm_tokens", "Tokens of the LLM, by direction", ["direction"], registry=registry
         )
@@ -146,6 +153,14 @@ class LlmMetrics:
         self._cost.inc(reading.cost)
         self._seconds.observe(reading.seconds)
         self._fabricated.inc(reading.fabricated)
+
+    def observe_comparison(self, compared: Compared) -> None:
+        """Count one comparison with earlier reports."""
+        outcome = compared.fault or ("same" if compared.same else "different")
+        self._comparisons.labels(outcome).inc()
+        self._tokens.labels("in").inc(compared.tokens_in)
+        self._tokens.labels("out").inc(compared.tokens_out)
+        self._cost.inc(compared.cost)
 
 
 # The figures of the whole service, read from the database for /metrics.

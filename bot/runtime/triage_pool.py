@@ -24,7 +24,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from bot.ports import CoreDown, CoreFailed, Recorded, Recorder
+from bot.ports import Compared, Comparer, CoreDown, CoreFailed, Recorded, Recorder
 from knowledge.history.record import Post, Record
 from knowledge.report import Report
 from knowledge.triage import Triage
@@ -92,6 +92,11 @@ class TriagePool:
         with self._one() as child:
             return child.records(posts, triaged)
 
+    def compare(self, report: Report, earlier: Sequence[Report]) -> Compared:
+        """What an LLM says of earlier reports beside a new one; waits for a free process. Raises `CoreFailed`."""
+        with self._one() as child:
+            return child.compare(report, earlier)
+
     def state(self) -> CoreState:
         """Whether the core has loaded: ready as soon as one process can triage."""
         states = {child.state() for child in self._children}
@@ -130,6 +135,10 @@ class _Child:
         sent = [{**asdict(p), "opened": p.opened.isoformat() if p.opened else None} for p in posts]
         found = self._ask_for("records", {"posts": sent, "triaged": triaged})
         return Recorded(found["encoder"], tuple(map(_record_of, found["records"])))
+
+    def compare(self, report: Report, earlier: Sequence[Report]) -> Compared:
+        found = self._ask_for("compare", [asdict(report), *map(asdict, earlier)])
+        return Compared(**{**found, "same": tuple(found["same"])})
 
     def _ask_for(self, what: str, value: Any) -> Any:
         if self._process is None or self._process.poll() is not None:
@@ -235,11 +244,21 @@ def _answer(core: CanTriage, line: bytes) -> dict[str, Any]:
     try:
         if "records" in asked:
             return {"records": _recorded(core, asked["records"])}
-        value = asked["triage"]
-        report = Report(**{**value, "notes": tuple(value["notes"])})
-        return {"triage": core.triage(report).model_dump(mode="json")}
+        if "compare" in asked:
+            return {"compare": _compared(core, asked["compare"])}
+        return {"triage": core.triage(_report_of(asked["triage"])).model_dump(mode="json")}
     except Exception as error:  # noqa: BLE001 - the process's edge: whatever a report does, the next one is read
         return {"failed": f"{type(error).__name__} in the core\n{where(error)}"}
+
+
+def _report_of(value: dict[str, Any]) -> Report:
+    return Report(**{**value, "notes": tuple(value["notes"])})
+
+
+def _compared(core: Any, asked: list[dict[str, Any]]) -> dict[str, Any]:
+    comparer: Comparer = core
+    report, *earlier = map(_report_of, asked)
+    return asdict(comparer.compare(report, earlier))
 
 
 def _recorded(core: Any, asked: dict[str, Any]) -> dict[str, Any]:

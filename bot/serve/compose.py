@@ -103,6 +103,7 @@ def work_of(
         own_labels=own,
         reports=WaveTables(service.threads),
         backfill=_backfills(service, app, recorder),
+        comparer=source if isinstance(source, TwoReaders) and source.compares else None,
     )
 
     async def sweep_chore() -> None:

@@ -31,6 +31,7 @@ from bot.render.wording import (
     UNCLEAR,
     by_support,
     how_sure,
+    how_sure_of,
     opening,
     telling,
     with_cases,
@@ -152,7 +153,7 @@ def other_kind(view: View) -> str | None:
 
 
 def _finding(finding: Finding) -> list[str]:
-    lines = [f"*{opening(finding)}: {prose(finding.title, 120)}*, {how_sure(finding.p)}"]
+    lines = [f"*{opening(finding)}: {prose(finding.title, 120)}*, {how_sure_of(finding)}"]
     lines += [code(" ".join(clean(quote.text).split()), 200) for quote in finding.lines[:1]]
     lines.append(prose(finding.answer, 520))
     lines += [f"Check: {prose(check.replace('**', ''), 300)}" for check in finding.check[:1]]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import zipfile
 import zlib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,30 @@ class Match:
     """1-based lines of the body that tell; 0 = the title; empty = told by the account alone."""
     held: tuple[str, ...]
     sure: bool
-    """Rests on a telltale line, and is as probable as its precision needs to be said unasked."""
+    """As probable as its precision needs to be said unasked: by a telltale line, or as `read_by` says."""
+    read_by: str = ""
+    """The LLM that read the report beside the entry and found that it applies; "" = none was needed."""
+
+
+CONFIRMED = 0.9
+"""P(the entry applies) where an LLM confirms it."""
+
+
+def confirmed(matches: Sequence[Match], found: Mapping[str, Sequence[int]], model: str) -> tuple[Match, ...]:
+    """The matches, those sure that `model` confirmed: ids to the lines of the report that it named for them."""
+    told = (
+        replace(
+            match,
+            p=max(match.p, CONFIRMED),
+            lines=match.lines or tuple(found[match.failure.id]),
+            sure=True,
+            read_by="" if match.sure else model,
+        )
+        if match.failure.id in found
+        else match
+        for match in matches
+    )
+    return tuple(sorted(told, key=lambda match: -match.p))
 
 
 @dataclass(frozen=True, slots=True)

@@ -258,7 +258,8 @@ def objection(match: Match, fitted: Fitted, reading: Reading) -> Objection | Non
         return "framework"
     if not fitted.whole:
         return "release"
-    if rests_on_consequences(match.lines, reading):
+    # Who confirmed the entry read the other lines, too.
+    if not match.read_by and rests_on_consequences(match.lines, reading):
         return "consequence"
     if denied(entry, match.lines, reading):
         return "denied"

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from knowledge.history.pairs import NAMES
-from knowledge.history.verifier import SHOWN, VERIFIED, Weights, has_reason, sigmoid, verified
+from knowledge.history.verifier import SHOWN, VERIFIED, WORTH_READING, Weights, has_reason, sigmoid, verified
 
 Array = npt.NDArray[np.float64]
 
@@ -44,6 +44,8 @@ class Compared:
     has_earlier: bool
     """An earlier report of its group exists, among the candidates or not."""
     weight: float = 1.0
+    confirmed: npt.NDArray[np.bool_] | None = None
+    """(candidates,): those that an LLM found to be the same, which read both texts; None = none was asked."""
     complete: bool = True
     """People mark duplicates there, so that a pair without a mark is probably not the same; the verifier needs that."""
 
@@ -149,6 +151,15 @@ class Prediction:
     reason: npt.NDArray[np.bool_]
     """Whether more than likeness speaks for them."""
     has_same: bool
+    confirmed: npt.NDArray[np.bool_] | None = None
+    """Whether an LLM that read both texts found them to be the same."""
+
+    def shown(self, threshold: float, *, read: bool = False) -> npt.NDArray[np.bool_]:
+        """What is shown at a threshold; `read`: an LLM is asked about what is worth the reading."""
+        shown = self.reason & (self.p >= threshold)
+        if not read or self.confirmed is None:
+            return shown
+        return np.asarray(shown | (self.confirmed & (self.p >= WORTH_READING)))
 
 
 def held_out(reports: Sequence[Compared], folds: int = 10) -> list[Prediction]:
@@ -181,6 +192,7 @@ def predict(report: Compared, rank: Array, verify: Array) -> Prediction:
         report.same[best],
         has_reason(report.pairs[best], report.tells[best]),
         bool(report.has_earlier or report.same.any()),
+        None if report.confirmed is None else report.confirmed[best],
     )
 
 
@@ -219,9 +231,9 @@ class ShownFigures:
     """Of these, those that are shown a right one."""
 
 
-def shown_figures(predictions: Sequence[Prediction], threshold: float) -> ShownFigures:
-    """Count what these predictions show."""
-    shown = [one.reason & (one.p >= threshold) for one in predictions]
+def shown_figures(predictions: Sequence[Prediction], threshold: float, *, read: bool = False) -> ShownFigures:
+    """Count what these predictions show; `read`: with an LLM's word on what is worth the reading."""
+    shown = [one.shown(threshold, read=read) for one in predictions]
     have = [one.has_same for one in predictions]
     hit = [bool((one.same & seen).any()) for one, seen in zip(predictions, shown, strict=True)]
     return ShownFigures(

@@ -86,6 +86,8 @@ COPIED = 0.97
 """Likeness of both the whole reports and their error lines from which on one is a copy of the other."""
 SHOWN = 2
 """Matches shown at most."""
+WORTH_READING = 0.08
+"""P(same failure) from which on both texts are worth the reading: about one in three of those not shown is right."""
 _REMEDY = "Reinstall distriage, or run: python -m knowledge.training.history --help"
 
 
@@ -157,6 +159,11 @@ def closest(
         )
         for place, other in enumerate(best)
     ]
+
+
+def worth_reading(near: Sequence[Near]) -> list[Near]:
+    """Of the nearest, best first, those that could be shown if somebody who reads both texts found them the same."""
+    return [one for one in near[:SHOWN] if not one.shown and one.p >= WORTH_READING]
 
 
 def has_reason(pairs: Array, tells: Array) -> npt.NDArray[np.bool_]:

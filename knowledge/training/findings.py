@@ -60,6 +60,8 @@ class Judged:
     """A report of a tracker or the benchmark, not one of our examples: thresholds are set by these alone."""
     silent: frozenset[str] = frozenset()
     """Candidates that are not said unasked, however probable (knowledge/findings/unasked.py)."""
+    confirmed: tuple[str, ...] = ()
+    """Known failures that a language model found to apply, without those that are not said all the same."""
 
 
 def fit(reports: Sequence[Judged], rounds: int = 50) -> Array:
@@ -150,6 +152,41 @@ def figures(
     return Figures(len(chosen), len(able), len(shown), right / max(len(shown), 1), near / max(len(able), 1))
 
 
+CONFIRMED = Path(__file__).parent / "failure_confirmed.jsonl"
+"""Cases that a large language model was asked about with the confirmer's question (llm/confirmer.py): id, the known
+failures it was shown, and those it found to apply, ids alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmedFigures:
+    """What is said unasked where a language model confirms what isn't sure, over the real reports."""
+
+    said: int
+    right: int
+    with_entry: int
+
+
+def recorded_confirmations() -> dict[str, list[str]]:
+    """Issue to the known failures that the model found to apply; issues that it wasn't asked about are missing."""
+    rows = map(json.loads, CONFIRMED.read_text("utf-8").splitlines())
+    return {issue_of(row["id"]): row["applies"] for row in rows}
+
+
+def with_confirmed(
+    reports: Sequence[Judged], probabilities: Sequence[Array], threshold: float
+) -> ConfirmedFigures:
+    """Count what is said: what is probable enough, and else the first known failure that the model confirmed."""
+    said = []
+    real = [(r, p) for r, p in zip(reports, probabilities, strict=True) if r.real]
+    for r, p in real:
+        best = _best(r, p)
+        if best is not None and best[1] >= threshold:
+            said.append(best[0] in r.right)
+        elif r.confirmed:
+            said.append(r.confirmed[0] in r.right)
+    return ConfirmedFigures(len(said), sum(said), sum(bool(r.right) for r, _ in real))
+
+
 FOLDS = 3
 """An example is compared with profiles that hold the other examples of its entry alone."""
 EXAMPLE_WEIGHT = 0.3
@@ -182,6 +219,8 @@ def main() -> None:
     threshold = fit_threshold(judged, probabilities, UNASKED_PRECISION)
     for name, only in (("real", {True}), ("examples", {False})):
         print(name, asdict(figures(judged, probabilities, threshold, only)))
+    confirmed = with_confirmed(judged, probabilities, threshold)
+    print("real, with an LLM that confirms (recorded)", asdict(confirmed))
     weights = fit(judged)
     print({n: round(float(w), 2) for n, w in zip(NAMES, weights, strict=True)}, "threshold", threshold)
     if not args.dry_run:
@@ -241,9 +280,13 @@ def prepare(
                 _judge(_as_report(e), {e.actual} - {""}, EXAMPLE_WEIGHT, part, knowledge) for e in near
             ]
     whole = _catalogue(entries, [*of_entries, *texts], rarity)
-    judged += [_judge(r, right, 1.0, whole, knowledge, real=counts) for r, right, counts in real]
-    cited = cited_issues(entries.values())
-    judged += [_judge(r, right, 0.0, whole, knowledge, real=True) for r, right in _benchmark(cited)]
+    applies = recorded_confirmations()
+    scored = [(r, right, 1.0, counts) for r, right, counts in real]
+    scored += [(r, right, 0.0, True) for r, right in _benchmark(cited_issues(entries.values()))]
+    judged += [
+        _judge(r, right, weight, whole, knowledge, real=counts, confirmed=applies.get(issue_of(r.id), ()))
+        for r, right, weight, counts in scored
+    ]
     return judged, whole
 
 
@@ -259,18 +302,22 @@ def _judge(
     knowledge: Knowledge,
     *,
     real: bool = False,
+    confirmed: Iterable[str] = (),
 ) -> Judged:
     found = judge_report(report, knowledge)
     pairs = catalogue.pairs(found.reading, found.vectors, found.symptoms)
-    quiet = _silent(pairs, catalogue, found.reading) if real else frozenset()
-    return Judged(issue_of(report.id), pairs, frozenset(right), weight, real, quiet)
+    group = issue_of(report.id)
+    if not real:
+        return Judged(group, pairs, frozenset(right), weight, real)
+    lines = dict(zip(pairs.ids, pairs.lines, strict=True))
 
+    def kept_back(id: str, read_by: str = "") -> bool:
+        match = Match(catalogue.entries[id], 1.0, lines.get(id, ()), (), True, read_by)
+        return objection(match, fitted(match.failure, found.reading), found.reading) is not None
 
-def _silent(pairs: Pairs, catalogue: Catalogue, reading: Reading) -> frozenset[str]:
-    """Candidates with a telltale line that are not said unasked."""
-    told = ((id, lines) for id, lines in zip(pairs.ids, pairs.lines, strict=True) if lines)
-    matches = [Match(catalogue.entries[id], 1.0, lines, (), True) for id, lines in told]
-    return frozenset(m.failure.id for m in matches if objection(m, fitted(m.failure, reading), reading))
+    quiet = frozenset(id for id in pairs.ids if lines[id] and kept_back(id))
+    applies = tuple(id for id in confirmed if not kept_back(id, "a language model"))
+    return Judged(group, pairs, frozenset(right), weight, real, quiet, applies)
 
 
 def _as_report(example: Example) -> Report:

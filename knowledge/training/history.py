@@ -52,6 +52,9 @@ READ = Path(__file__).parent / "history_read.jsonl"
 """Pairs of GitHub issues and whether a reader found them the same: ids alone, not human, without seeing P. 88 with
 P >= 0.1 and an error in common, 31 that a later verifier put first. They teach nothing; they say what a threshold is
 worth."""
+COMPARED = Path(__file__).parent / "history_compared.jsonl"
+"""Pairs of one tracker that a large language model was asked about with the comparer's question (llm/comparer.py), and
+whether it found them the same: ids alone. Those that a held-out verifier gave P >= 0.05 and didn't show."""
 LINKED_WEIGHT = 0.3
 """What a report's own word counts beside a tracker's mark."""
 _MENTION = re2.compile(
@@ -113,6 +116,7 @@ def compared(
     `judged`: pairs of ids that are the same, though the tracker does not say so.
     """
     queries = tracker.queries()
+    confirmed = confirmed_pairs()
     together = kept_together(tracker, judged)
     index = Index(encoder.dims)
     out = []
@@ -120,10 +124,15 @@ def compared(
         others = index.candidates(record)
         right = np.array([other.id in queries.get(at, ()) for other in others], bool)
         same = right | np.array([{record.id, other.id} in judged for other in others], bool)
+        told = np.array([{record.id, other.id} in confirmed for other in others], bool)
         pairs = compare(record, others, index.words)
         tells = telling(record, others, index.words)
         group = f"{source}/{together[at]}"
-        out.append(Compared(group, source, pairs, tells, right, same, at in queries, weight, weight == 1.0))
+        has_earlier = at in queries
+        complete = weight == 1.0
+        out.append(
+            Compared(group, source, pairs, tells, right, same, has_earlier, weight, told, complete=complete)
+        )
         index.add(record)
         tick(1)
     return out
@@ -145,6 +154,12 @@ def judged_pairs(file: Path) -> set[frozenset[str]]:
     """Pairs of ids in lines of {"a", "b"}."""
     lines = file.read_text("utf-8").splitlines()
     return {frozenset((pair["a"], pair["b"])) for pair in map(json.loads, lines)}
+
+
+def confirmed_pairs() -> set[frozenset[str]]:
+    """The pairs of COMPARED that the model found the same."""
+    lines = map(json.loads, COMPARED.read_text("utf-8").splitlines())
+    return {frozenset((pair["a"], pair["b"])) for pair in lines if pair["same"]}
 
 
 def read_pairs() -> dict[frozenset[str], bool]:
@@ -233,6 +248,11 @@ def report_figures(reports: Sequence[Compared]) -> None:
             print(
                 f"  shown from {threshold:.2f} on: {seen.matches}, {seen.right} of them right; "
                 f"of {seen.reports} reports that have one {seen.reached} are shown it"
+            )
+            seen = shown_figures(found, threshold, read=True)
+            print(
+                f"    with an LLM that reads both (recorded): {seen.matches}, {seen.right} of them right; "
+                f"{seen.reached} of {seen.reports}"
             )
 
 

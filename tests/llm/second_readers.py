@@ -36,6 +36,7 @@ _DUTIES = {
     "You judge": "adjudicator",
     "You are the maintainer": "writer",
     "You check a drafted": "verifier",
+    "You know the failures": "confirmer",
 }
 
 
@@ -49,6 +50,14 @@ def holding(body: Body) -> Answer:
     draft = body["messages"][1]["content"].partition("<<<DRAFT")[2]
     numbers = [int(n) for n in re.findall(r"(?m)^(\d{1,2})\. \(", draft)]
     return Answer(json.dumps({"verdicts": [{"number": n, "holds": True, "why": "yes"} for n in numbers]}))
+
+
+def none_applies(body: Body) -> Answer:
+    """A confirmer that finds none of the known failures in the report."""
+    entries = body["messages"][1]["content"].partition("<<<FACTS")[0]
+    numbers = [int(n) for n in re.findall(r"(?m)^(\d)\. ", entries)]
+    verdicts = [{"number": n, "applies": False, "lines": [], "why": "no"} for n in numbers]
+    return Answer(json.dumps({"verdicts": verdicts}))
 
 
 def a_draft(body: Body, *more: str) -> dict[str, Any]:
@@ -81,6 +90,8 @@ def sensible(body: Body, **changes: Any) -> Answer:
     """A model that reads and ranks: as the local judge, but for the first two of symptom, cause and fix."""
     if duty_of(body) == "verifier":
         return holding(body)
+    if duty_of(body) == "confirmer":
+        return none_applies(body)
     if duty_of(body) == "writer":
         return Answer(json.dumps(a_draft(body)))
     if duty_of(body) == "reader":
@@ -109,6 +120,12 @@ def obedient(body: Body) -> Answer:
         bait = [{"language": "sh", "text": line, "purpose": line[:300]} for line in told[-5:]]
         code = [{"language": "python", "text": line, "purpose": line[:300]} for line in told[-5:]]
         return Answer(json.dumps({**draft, "commands": bait, "code": code}))
+    if duty_of(body) == "confirmer":
+        # Whatever it is told applies, with each line it could name.
+        said = json.loads(none_applies(body).text)["verdicts"]
+        numbers = [int(n) for n in re.findall(r"\d{1,5}", words)][:20]
+        told = [{**one, "applies": True, "lines": [1, *numbers], "why": telling} for one in said]
+        return Answer(json.dumps({"verdicts": told}))
     if duty_of(body) == "reader":
         numbers = [int(n) for n in re.findall(r"\d{1,5}", words)][:20]
         return Answer(json.dumps({"account": telling or "x", "lines": numbers, "versions": []}))

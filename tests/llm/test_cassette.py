@@ -16,7 +16,7 @@ from llm.calls import Caller, Kept, LlmAccess, NoCache
 from llm.faults import NotRecorded
 from llm.openai_client import OpenAiClient
 from llm.second_reader import Course, SecondReader
-from llm.values import DUTIES, ChatRequest, LlmConfig, RealClock, Tokens, Took
+from llm.values import RANKING, ChatRequest, LlmConfig, RealClock, Tokens, Took
 from tests.llm.fake_server import Answer, Body, FakeLlm
 from tests.llm.questions import REPORT
 from tests.llm.second_readers import a_draft, duty_of, sensible
@@ -113,7 +113,7 @@ def test_a_written_answer_is_replayed_with_both_drafts_after_training_changed_th
 ) -> None:
     llm.brain = invents_once
     file = tmp_path / "answers.jsonl"
-    writing = replace(config, duties=DUTIES, timeout=20)
+    writing = replace(config, duties=(*RANKING, "writer"), timeout=20)
     access = LlmAccess(writing, MemoryLedger(), NoCache(), None, lambda: OpenAiClient(writing))
     live = course_of(recording(file, access), knowledge)
     duties = ["reader", "adjudicator", "writer", "writer", "verifier"]

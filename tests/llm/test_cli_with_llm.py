@@ -59,19 +59,22 @@ def test_the_triage_says_what_the_llm_did_and_took(llm: FakeLlm, bot: Command) -
     value = bot.json("triage", "--format", "json", str(bot.report))
     jsonschema.validate(value, json.loads(schema_text()))
     note = value["second_reading"]
-    assert (note["used"], note["duties"]) == (True, ["reader", "adjudicator", "writer", "verifier"])
-    assert (note["tokens_in"], note["tokens_out"]) == (4000, 400)
+    assert (note["used"], note["duties"]) == (
+        True,
+        ["reader", "adjudicator", "confirmer", "writer", "verifier"],
+    )
+    assert (note["tokens_in"], note["tokens_out"]) == (5000, 500)
     assert value["answer"]["verified"] is True
     told = " ".join(bot("triage", "--long", str(bot.report)).stdout.split())
     assert "acme-7b was used; 0 tokens" in told  # the same question again: from the cache
     assert "Verified answer, drafted by acme-7b what One process failed first" in told
-    assert len(llm.requests) == 4
+    assert len(llm.requests) == 5
 
 
 def test_the_dry_run_prints_what_is_then_sent(llm: FakeLlm, bot: Command) -> None:
     shown = bot.json("triage", "--dry-run", str(bot.report))
     assert llm.requests == []
-    assert [one["duty"] for one in shown] == ["reader", "adjudicator", "writer"]
+    assert [one["duty"] for one in shown] == ["reader", "adjudicator", "confirmer", "writer"]
     bot("triage", str(bot.report))
     assert without_token(llm.requests[0]) == without_token(shown[0]["body"])
     assert "key-1" not in json.dumps(shown)
@@ -82,11 +85,11 @@ def test_a_batch_asks_for_every_report_and_its_dry_run_for_none(llm: FakeLlm, bo
     rows = [{"id": f"a/b#{n}", "title": f"Hang {n}", "body": REPORT.body} for n in range(2)]
     batch.write_text("\n".join(map(json.dumps, [*rows, {"no": "record"}])), "utf-8")
     shown = bot.json("triage", "--dry-run", str(batch))
-    assert [one["report"] for one in shown] == ["a/b#0"] * 3 + ["a/b#1"] * 3
+    assert [one["report"] for one in shown] == ["a/b#0"] * 4 + ["a/b#1"] * 4
     assert llm.requests == []
     lines = [json.loads(line) for line in bot("triage", str(batch)).stdout.splitlines()]
     assert [line["second_reading"]["used"] for line in lines[:2]] == [True, True]
-    assert len(llm.requests) == 8
+    assert len(llm.requests) == 10
 
 
 def test_a_diagnostics_result_and_the_llm_go_together(llm: FakeLlm, bot: Command) -> None:

@@ -56,7 +56,7 @@ def test_each_duty_tells_its_tokens_dollars_and_seconds(
 ) -> None:
     llm.brain = sensible
     for duties, by, asked in (
-        (DUTIES, "distriage+llm", ["reader", "adjudicator", "writer", "verifier"]),
+        (DUTIES, "distriage+llm", ["reader", "adjudicator", "confirmer", "writer", "verifier"]),
         (RANKING, "distriage+llm", ["reader", "adjudicator"]),
         (RANKING, "llm", ["adjudicator"]),
     ):

@@ -44,7 +44,7 @@ def test_every_metric_is_told() -> None:
     registry = CollectorRegistry()
     LlmMetrics(registry)
     names = {family.name for family in registry.collect()}
-    assert len(names) == 5
+    assert len(names) == 6
     assert [name for name in names if f"`{name}" not in PAGE] == []
 
 

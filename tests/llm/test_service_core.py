@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from prometheus_client import CollectorRegistry
 
-from bot.ports import CoreFailed
+from bot.ports import Compared, CoreFailed
 from bot.runtime.llm_setup import llm_config
 from bot.runtime.metrics import LlmMetrics
 from bot.runtime.second_reader_pool import TwoReaders, with_second_reader
@@ -51,6 +53,41 @@ def test_a_second_reader_that_dies_leaves_the_local_answer() -> None:
     answer = TwoReaders(FakeCore(), FakeCore(failing), CONFIG).triage(REPORT)
     assert answer.second_reading == SecondReading(used=False, model="m", fallback_reason="busy")
     assert answer.symptom == a_triage(REPORT).symptom
+
+
+class Comparing(FakeCore):
+    """A core that compares."""
+
+    def __init__(self, found: Compared | CoreFailed) -> None:
+        super().__init__()
+        self.found = found
+
+    def compare(self, report: Report, earlier: Sequence[Report]) -> Compared:
+        if isinstance(self.found, CoreFailed):
+            raise self.found
+        return self.found
+
+
+def test_reports_are_compared_and_counted() -> None:
+    registry = CollectorRegistry()
+    metrics = LlmMetrics(registry)
+    found = Compared("m", ("2",), tokens_in=7, tokens_out=3, cost=0.5, seconds=1.0)
+    for told in (found, Compared("m"), Compared("m", fault="timeout"), CoreFailed("died")):
+        both = TwoReaders(FakeCore(), Comparing(told), CONFIG, metrics)
+        expected = told if isinstance(told, Compared) else Compared("m", fault="busy")
+        assert both.compare(REPORT, [REPORT]) == expected
+        both.close()
+    value = registry.get_sample_value
+    for outcome in ("same", "different", "timeout", "busy"):
+        assert value("distriage_llm_comparisons_total", {"outcome": outcome}) == 1
+    assert value("distriage_llm_tokens_total", {"direction": "in"}) == 7
+    assert value("distriage_llm_cost_dollars_total") == 0.5
+
+
+def test_comparing_comes_with_writing() -> None:
+    writing = replace(CONFIG, duties=("writer",))
+    found = [TwoReaders(FakeCore(), Comparing(Compared("m")), c) for c in (CONFIG, writing)]
+    assert [both.compares for both in found] == [False, True]
 
 
 def test_whoever_finds_no_slot_in_time_gets_the_local_answer() -> None:
@@ -173,9 +210,14 @@ def test_a_process_of_its_own_asks_and_answers(
     assert isinstance(both, TwoReaders)
     try:
         answer = both.triage(REPORT)
+        told = {"number": 1, "same": True, "lines": [0], "earlier_lines": [0], "why": "x"}
+        llm.brain = lambda body: Answer(json.dumps({"verdicts": [told]}))
+        found = both.compare(REPORT, [replace(REPORT, id="7")])
     finally:
         both.close()
+    assert (found.same, found.model, found.fault) == (("7",), config.model, None)
+    assert found.tokens_in > 0 < found.seconds
     assert answer.second_reading is not None
     assert answer.second_reading.duties == ["reader", "adjudicator"]
     assert local.calls == 0
-    assert len(llm.requests) == 2
+    assert len(llm.requests) == 3

@@ -14,7 +14,7 @@ from knowledge.report import Report
 from knowledge.triage import Triage
 from llm.calls import FileCache
 from llm.second_reader import dry_run
-from llm.values import DUTIES, LlmConfig
+from llm.values import DUTIES, RANKING, LlmConfig
 from llm.writer import QUESTION_TOKENS, writer_question, writer_request
 from tests.llm.fake_server import Answer, Body, FakeLlm
 from tests.llm.questions import REPORT
@@ -23,7 +23,7 @@ from tests.llm.second_readers import a_draft, duty_of, holding, second_reader, s
 
 @pytest.fixture
 def writing(config: LlmConfig) -> LlmConfig:
-    return replace(config, duties=DUTIES, timeout=20)
+    return replace(config, duties=(*RANKING, "writer"), timeout=20)
 
 
 def asked(
@@ -213,7 +213,7 @@ def test_the_question_holds_findings_cases_and_facts_and_keeps_its_budget(knowle
 
 def test_a_dry_run_shows_the_writer_question(config: LlmConfig, knowledge: Knowledge) -> None:
     shown = dry_run(REPORT, knowledge, replace(config, duties=DUTIES))
-    assert [one["duty"] for one in shown] == ["reader", "adjudicator", "writer"]
+    assert [one["duty"] for one in shown] == list(DUTIES)
 
 
 def test_a_weak_model_leaves_the_local_answer(llm: FakeLlm, writing: LlmConfig, knowledge: Knowledge) -> None:

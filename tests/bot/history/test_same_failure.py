@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -14,11 +14,12 @@ from bot.github.app import App
 from bot.github.ports import Ports
 from bot.history.backfill import fill
 from bot.history.records import PastIssue
-from bot.history.search import Histories, kept_issue, still_open
-from bot.ports import CoreFailed, Recorded
+from bot.history.search import Histories, Said, kept_issue, still_open
+from bot.ports import Compared, CoreFailed, Recorded
 from knowledge.history.record import Post, Record
 from knowledge.history.verifier import load_weights
-from knowledge.triage import Triage
+from knowledge.report import Report
+from knowledge.triage import SecondReading, Triage
 from tests.bot.fake_core import FakeCore, a_triage, axis
 from tests.bot.fake_github import APP_ID, FakeGitHub, FakeIssue, serve
 from tests.bot.history.fake_past import FakePast, closed, node, pull
@@ -246,6 +247,99 @@ def test_an_index_grows_with_what_another_process_adds(bench: Bench) -> None:
     assert looked is not None
     elsewhere.keep(looked, PastIssue(earlier, still_open()))
     assert histories.near(repo, record)[0].record.id == "50"
+
+
+class Reader:
+    """An LLM that takes everything, or nothing, for the same failure."""
+
+    def __init__(self, agrees: bool = True, fault: str | None = None) -> None:
+        self.agrees, self.fault = agrees, fault
+        self.read: list[list[Report]] = []
+
+    def compare(self, report: Report, earlier: Sequence[Report]) -> Compared:
+        self.read.append([report, *earlier])
+        same = tuple(one.id for one in earlier) if self.agrees and not self.fault else ()
+        return Compared("acme-7b", same, self.fault, tokens_in=5, cost=0.25)
+
+
+NOTED = SecondReading(used=True, duties=["reader"], model="acme-7b", tokens_in=10, cost=0.5)
+
+
+def with_threshold(bench: Bench, threshold: float, said: Said = lambda repo, id: {}) -> None:
+    weights = replace(load_weights(), threshold=threshold)
+    bench.ports = replace(bench.ports, histories=Histories(bench.kept, bench.recorder, weights, said=said))
+
+
+def read_by(bench: Bench, reader: Reader) -> Reader:
+    bench.ports = replace(bench.ports, comparer=reader)
+    return reader
+
+
+@pytest.fixture
+def doubtful(bench: Bench) -> Bench:
+    """Nothing is probable enough by itself, and a repository that wants an LLM's word."""
+    with_threshold(bench, 0.99)
+    bench.configure("mode: comment\nllm: comment\n")
+    bench.core.answer = lambda report: silent(report).model_copy(update={"second_reading": NOTED})
+    for post in OTHERS:
+        issue = bench.fake.open_issue(REPO, post.title, post.body)
+        assert str(issue.number) == post.id
+    return bench
+
+
+def test_what_is_doubtful_is_read_by_an_llm_and_said_with_its_name(doubtful: Bench) -> None:
+    reader = read_by(doubtful, Reader())
+    issue = doubtful.report()
+    doubtful.opened(issue)
+    [[report, *earlier]] = reader.read
+    assert report.title == AGAIN.title
+    assert (earlier[0].id, earlier[0].body) == ("2", OTHERS[1].body)
+    [comment] = doubtful.ours(issue)
+    assert "an LLM (`acme-7b`) read both and found the same failure, " in comment.body
+    first = doubtful.same()[0]
+    assert (first.id, first.read_by) == (f"{REPO}#2", "acme-7b")
+    note = doubtful.store.triages[-1].triage.second_reading
+    assert note is not None
+    assert (note.duties, note.tokens_in, note.cost) == (["reader", "comparer"], 15, 0.75)
+
+
+@pytest.mark.parametrize("reader", [Reader(agrees=False), Reader(fault="timeout")])
+def test_what_it_does_not_confirm_is_not_said(doubtful: Bench, reader: Reader) -> None:
+    read_by(doubtful, reader)
+    issue = doubtful.report()
+    assert doubtful.opened(issue).reason == "other_field"
+    assert len(reader.read) == 1 and doubtful.ours(issue) == [] == doubtful.same()
+
+
+@pytest.mark.parametrize("llm", ["off", "ids", "draft"])
+def test_it_reads_only_where_its_answers_may_be_the_comment(doubtful: Bench, llm: str) -> None:
+    reader = read_by(doubtful, Reader())
+    doubtful.configure(f"mode: comment\nllm: {llm}\n")
+    doubtful.opened(doubtful.report())
+    assert reader.read == [] == doubtful.same()
+
+
+def test_what_is_sure_is_not_read(doubtful: Bench) -> None:
+    reader = read_by(doubtful, Reader(agrees=False))
+    with_threshold(doubtful, 0.3)
+    doubtful.opened(doubtful.report())
+    assert [(one.id, one.read_by) for one in doubtful.same()] == [(f"{REPO}#2", "")]
+    assert "2" not in [one.id for found in reader.read for one in found]
+
+
+def test_what_people_said_of_a_pair_is_not_asked(doubtful: Bench) -> None:
+    reader = read_by(doubtful, Reader())
+    with_threshold(doubtful, 0.99, said=lambda repo, id: {"2": -1})
+    doubtful.opened(doubtful.report())
+    assert "2" not in [one.id for found in reader.read for one in found]
+
+
+def test_an_earlier_issue_that_is_gone_is_not_compared(doubtful: Bench) -> None:
+    reader = read_by(doubtful, Reader())
+    issue = doubtful.report()
+    del doubtful.repo.issues[2]
+    doubtful.opened(issue)
+    assert "2" not in [one.id for found in reader.read for one in found] and doubtful.same() == []
 
 
 class CutOff(MemoryHistory):

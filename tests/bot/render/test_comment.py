@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bot.gate.markdown import MAX_CHARS, pass_markdown
 from bot.github.posting import with_marker
 from bot.render.comment import Level, View, render_comment, render_config_error, render_dismissed
-from bot.render.wording import how_sure
+from bot.render.wording import how_sure, how_sure_of
 from knowledge.corrections import correct
 from knowledge.findings.failure import load_catalogue
 from knowledge.taxonomy import load_taxonomy
@@ -83,11 +83,22 @@ def test_the_script_is_a_link_where_there_is_one() -> None:
     assert "diagnose.sh" not in shown(a_triage())
 
 
+def test_a_known_failure_that_a_model_confirmed_says_so_in_its_fold() -> None:
+    plain = a_triage()
+    read = plain.findings[0].model_copy(update={"read_by": "acme-7b"})
+    body = shown(plain.model_copy(update={"findings": [read, *plain.findings[1:]]}))
+    told = "A language model (`acme-7b`) read both and found that the failure fits."
+    assert visible(body) == visible(shown(plain))
+    assert told in body and told not in shown(plain)
+    assert how_sure_of(read) == "confirmed by an LLM"
+    assert how_sure_of(plain.findings[0]) == how_sure(plain.findings[0].p)
+
+
 def test_two_failures_share_one_comment_and_a_guess_is_not_among_them() -> None:
     second = a_finding(id="b", title="A second one", answer="Its own answer.")
     guess = a_finding(id="c", title="A guess", sure=False, p=0.4)
     body = shown(a_triage(findings=[a_finding(), second, guess]))
-    assert "Also: **A second one**. Its own answer." in body
+    assert "This fits, too: **A second one**. Its own answer." in body
     assert "A guess" not in body
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from knowledge.findings.failure import load_catalogue
 from knowledge.findings.matcher import probability
 from knowledge.findings.pairs import NAMES, Pairs
 from knowledge.training.findings import (
@@ -16,6 +19,8 @@ from knowledge.training.findings import (
     fit,
     fit_threshold,
     held_out,
+    recorded_confirmations,
+    with_confirmed,
 )
 
 LOG, DIFFERS = NAMES.index("line_in_log"), NAMES.index("framework_differs")
@@ -128,3 +133,28 @@ def test_what_rests_on_no_line_is_never_said_unasked() -> None:
     found = [by_account(0.99)] * 40
     assert threshold_of(found) == 1.01
     assert figures([r for r, _ in found], [p for _, p in found], 0.5, [True]).shown == 0
+
+
+def test_what_is_not_sure_is_said_where_the_model_confirmed_it() -> None:
+    sure, doubtful = np.array([0.9, 0.1]), np.array([0.3, 0.2])
+    reports = [
+        judged("1", {"a"}),
+        judged("2", {"b"}),
+        judged("3", {"a"}),
+        judged("4", {"b"}),
+        judged("5", set()),
+    ]
+    reports.append(judged("6", {"a"}, real=False))
+    probabilities = [sure, doubtful, doubtful, doubtful, doubtful, doubtful]
+    applies = {"2": ("b",), "3": ("b", "a"), "6": ("a",)}
+    reports = [replace(r, confirmed=applies.get(r.group, ())) for r in reports]
+    found = with_confirmed(reports, probabilities, 0.8)
+    assert (found.said, found.right, found.with_entry) == (3, 2, 4)
+    assert with_confirmed(reports, probabilities, 0.2).said == 5, "what is sure needs nobody's word"
+
+
+def test_what_was_recorded_names_known_failures() -> None:
+    known = load_catalogue()
+    told = recorded_confirmations()
+    assert len(told) > 200 and any(told.values())
+    assert {id for ids in told.values() for id in ids} <= set(known)
