@@ -11,7 +11,7 @@ Duty = Literal["reader", "adjudicator", "confirmer", "writer", "verifier", "comp
 RANKING: tuple[Duty, ...] = ("reader", "adjudicator")
 """The duties that move probabilities; these are what a measurement is about."""
 DUTIES: tuple[Duty, ...] = (*RANKING, "confirmer", "writer")
-"""What can be configured; the verifier and the comparer come with the writer."""
+"""What can be configured; the comparer comes with the confirmer, the verifier with the writer."""
 ReasonMode = Literal["ids-only", "plain"]
 Use = Literal["measured", "always"]
 
@@ -135,8 +135,8 @@ class LlmConfig:
 
     @property
     def compares(self) -> bool:
-        """Whether it reads reports beside earlier ones, which comes with writing."""
-        return "writer" in self.duties
+        """Whether it reads reports beside earlier ones, which comes with confirming."""
+        return "confirmer" in self.duties
 
     def cost(self, tokens: Tokens) -> float:
         """US dollars."""

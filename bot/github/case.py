@@ -152,8 +152,8 @@ def look(github: GitHub, ports: Ports, ref: IssueRef, issue: Issue, config: Repo
     triage = triage.model_copy(update={"answer": posted}) if posted else triage
     decision = ports.store.draft_decision(ref, report.content_hash)
     triage = as_decided(triage, decision)
-    read = config.llm == "comment" and not quick
-    looked = looked_for(github, ports, ref, report, issue, triage, read=read)
+    asks = config.llm != "off" and not quick
+    looked = looked_for(github, ports, ref, report, issue, triage, read=asks)
     labels = suggested(ports, looked, report)
     if looked:
         found = {"same_failure": list(looked.earlier), "own_labels": labels}

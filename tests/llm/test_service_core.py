@@ -84,9 +84,9 @@ def test_reports_are_compared_and_counted() -> None:
     assert value("distriage_llm_cost_dollars_total") == 0.5
 
 
-def test_comparing_comes_with_writing() -> None:
-    writing = replace(CONFIG, duties=("writer",))
-    found = [TwoReaders(FakeCore(), Comparing(Compared("m")), c) for c in (CONFIG, writing)]
+def test_comparing_comes_with_confirming() -> None:
+    confirming = replace(CONFIG, duties=("confirmer",))
+    found = [TwoReaders(FakeCore(), Comparing(Compared("m")), c) for c in (CONFIG, confirming)]
     assert [both.compares for both in found] == [False, True]
 
 

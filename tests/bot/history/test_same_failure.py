@@ -279,7 +279,7 @@ def read_by(bench: Bench, reader: Reader) -> Reader:
 def doubtful(bench: Bench) -> Bench:
     """Nothing is probable enough by itself, and a repository that wants an LLM's word."""
     with_threshold(bench, 0.99)
-    bench.configure("mode: comment\nllm: comment\n")
+    bench.configure("mode: comment\nllm: ids\n")
     bench.core.answer = lambda report: silent(report).model_copy(update={"second_reading": NOTED})
     for post in OTHERS:
         issue = bench.fake.open_issue(REPO, post.title, post.body)
@@ -311,10 +311,9 @@ def test_what_it_does_not_confirm_is_not_said(doubtful: Bench, reader: Reader) -
     assert len(reader.read) == 1 and doubtful.ours(issue) == [] == doubtful.same()
 
 
-@pytest.mark.parametrize("llm", ["off", "ids", "draft"])
-def test_it_reads_only_where_its_answers_may_be_the_comment(doubtful: Bench, llm: str) -> None:
+def test_it_reads_nothing_where_a_repository_wants_no_llm(doubtful: Bench) -> None:
     reader = read_by(doubtful, Reader())
-    doubtful.configure(f"mode: comment\nllm: {llm}\n")
+    doubtful.configure("mode: comment\nllm: off\n")
     doubtful.opened(doubtful.report())
     assert reader.read == [] == doubtful.same()
 
