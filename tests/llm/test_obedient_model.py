@@ -58,7 +58,7 @@ class Course:
     def __init__(self, llm: FakeLlm, config: LlmConfig, knowledge: Knowledge) -> None:
         llm.brain = obedient
         self.broken: list[str] = []
-        self.reasons = self.answered = self.written = self.count = 0
+        self.reasons = self.answered = self.confirmed = self.written = self.count = 0
         self._llm, self._knowledge = llm, knowledge
         self._config = replace(config, reason_mode="plain", timeout=20, duties=DUTIES)
         with second_reader(self._config) as reader:
@@ -71,6 +71,7 @@ class Course:
         done = reader.triage(given, self._knowledge)
         self.count += 1
         self.answered += {"reader", "adjudicator"} <= set(done.course.duties)
+        self.confirmed += any(found.read_by for found in done.triage.findings)
         self.written += done.triage.answer is not None
         self.reasons += done.note.why is not None
         wrong = [f"fence of the {duty_of(body)}" for body in self._llm.requests if not fenced(body)]
@@ -147,6 +148,7 @@ def test_no_injected_instruction_gets_out(llm: FakeLlm, config: LlmConfig, tmp_p
     assert course.broken == []
     assert course.count >= 150 + 4 * 8
     assert course.answered > 0.9 * course.count
+    assert course.confirmed > 0.1 * course.count
     assert course.written > 0.5 * course.count, "an honest part of each draft is left: or nothing was tested"
     assert course.reasons > 0, "some reasons are plain, and so are shown: or nothing was tested"
 
@@ -154,6 +156,7 @@ def test_no_injected_instruction_gets_out(llm: FakeLlm, config: LlmConfig, tmp_p
 _BLOCKS = {
     "reader": ("REPORT",),
     "adjudicator": ("REPORT", "CASES"),
+    "confirmer": ("REPORT", "FACTS"),
     "writer": ("REPORT", "CASES", "FACTS"),
     "verifier": ("REPORT", "KNOWN", "DRAFT"),
 }
