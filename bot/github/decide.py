@@ -86,17 +86,21 @@ def what_to_say(
         return Say("finding", "diagnostics")
     if any(getattr(triage, axis).by_people for axis in AXES):
         return Say("finding", "set_by_people")
-    if triage.scope == "too_little" and "fault" in types and triage.missing and "missing" in config.sections:
+    guess = asked and bool(triage.findings)
+    shows_nothing = triage.scope == "too_little" and "fault" in types and not guess
+    if shows_nothing and triage.missing and "missing" in config.sections:
         # Only of a report that shows nothing at all a question is worth an e-mail.
         return Say("nothing", "another_bot_asks") if other_bot_asks else Say("ask", "missing_only")
     if triage.same_failure and "cases" in config.sections:
         return Say("finding", "same_failure")
-    if triage.scope != "ours":
+    if triage.scope != "ours" and not guess:
         return Say("nothing", triage.scope)
     if (posted or config.llm == "comment") and triage.answer is not None and triage.answer.verified:
         return Say("finding", "written_answer")
     if any(f.sure for f in triage.findings):
         return Say("finding", "known_failure")
+    if guess:
+        return Say("finding", "best_guess")
     if {"feature", "internal"} & set(types) and not asked:
         return Say("nothing", "not_a_report")
     if any(conflict.explains_line is not None for conflict in triage.evidence.conflicts):

@@ -14,7 +14,7 @@ from bot.github.ports import GitHub, Issue, Outcome, PastIssues, Ports
 from bot.github.records import GitHubError, IssueRef, LabelFact, RepoRef
 from bot.history import records
 from bot.history.records import RepoHistory
-from bot.history.search import TITLE_CHARS, Looked, ReadBoth, Releases, still_open
+from bot.history.search import TITLE_CHARS, Looked, ReadBoth, Releases, own_id, still_open
 from bot.history.waves import Noted, root_signatures
 from bot.history.wider import Visible
 from bot.ports import Compared, Comparer, CoreFailed
@@ -128,8 +128,8 @@ def note_report(ports: Ports, ref: IssueRef, issue: Issue, triage: Triage, answe
         framework=found.framework or "",
         launcher=found.launcher or "",
     )
-    names = [one.id.rpartition("#") for one in triage.same_failure]
-    same = [int(number) for name, _, number in names if name == repo.full_name and number.isdecimal()]
+    names = (own_id(repo.full_name, one.id) for one in triage.same_failure)
+    same = [int(number) for number in names if number and number.isdecimal()]
     ports.reports.note(noted, same, ports.clock.now() if answered else None)
 
 

@@ -10,6 +10,7 @@ from bot.github.ports import MAY_WRITE, GitHub, Ports
 from bot.github.records import CommentNote, GitHubError, IssueRef
 from bot.github.repo_config import RepoConfig
 from bot.history.label_store import Kind, Role, Vote
+from bot.history.search import own_id
 from knowledge.triage import AxisName
 
 log = structlog.get_logger(__name__)
@@ -72,7 +73,8 @@ def note_thumbs(github: GitHub, ports: Ports, ref: IssueRef, given: Sequence[tup
     kept = ports.store.last_triage(ref)
     if repo is None or kept is None or kept.triage.measured or any(f.sure for f in kept.triage.findings):
         return 0
-    shown = [one.id.rpartition("#")[2] for one in kept.triage.same_failure]
+    named = (own_id(ref.repo.full_name, one.id) for one in kept.triage.same_failure)
+    shown = [id for id in named if id]
     known = {
         (vote.by, vote.agrees) for vote in ports.own_labels.tables.votes(repo.key, "same", [str(ref.number)])
     }

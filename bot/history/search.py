@@ -283,6 +283,12 @@ def _read(model: str) -> list[str]:
     return [f"an LLM ({code_span(model, 80)}) read both and found the same failure"] if model else []
 
 
+def own_id(full_name: str, name: str) -> str | None:
+    """The id within a repository of what `name_of` names; None for a report of another one."""
+    repository, _, id = name.rpartition("#")
+    return id if repository in ("", full_name) else None
+
+
 def name_of(full_name: str, id: str) -> str:
     """ "owner/name#12", or the id as another tracker gives it."""
     return f"{full_name}#{id}" if id.isdecimal() else id

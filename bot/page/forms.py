@@ -18,6 +18,7 @@ from bot.github.store.postgres import PostgresStore
 from bot.github.triage_issue import known_config
 from bot.github.votes import correction_votes
 from bot.history.label_store import Kind, LabelTables, Vote
+from bot.history.search import own_id
 from bot.history.store import PostgresHistory
 from bot.http.body import Malformed, TooLarge, form_of, read_body
 from bot.page.github_sign_in import Visitors
@@ -139,8 +140,10 @@ def forms_router(service: Service, visitors: Visitors, taxonomy: Taxonomy) -> AP
         if form.get("kind") == "label" and subject in {one.label for one in triage.own_labels}:
             vote(session, record, "label", subject, word == "yes")
             return True
-        if form.get("kind") == "same" and subject in {one.id for one in triage.same_failure}:
-            vote(session, record, "same", subject.rpartition("#")[2], word == "yes")
+        # What is said of another repository's report says nothing of this one's issue of that number.
+        own = own_id(record.issue.repo.full_name, subject)
+        if form.get("kind") == "same" and own and subject in {one.id for one in triage.same_failure}:
+            vote(session, record, "same", own, word == "yes")
             return True
         return False
 

@@ -18,6 +18,7 @@ from pydantic import BaseModel, Field
 
 from bot.db.connect import clean_text
 from bot.github.store.postgres import GivenLabels
+from bot.history.search import own_id
 from bot.page.plots import HEIGHT, WIDTH, plots_of
 from bot.page.shown_text import (
     OUTCOMES,
@@ -277,6 +278,7 @@ def triage_page(frame: Frame, one: Reviewed, query: PageQuery, around: dict[str,
         ending=ending,
         opening=opening,
         how_sure_of=how_sure_of,
+        own_id=own_id,
         markdown=comment_html,
     )
 

@@ -207,7 +207,8 @@ def classified(triage: Triage, taxonomy: Taxonomy) -> str:
         if value.answer:
             parts.append(f"{named(taxonomy, axis, value.answer[0])}, {_sure_of(value)}")
             break
-    if triage.cause.answer:
+    # A maintainer assumes it anyway, so it is told only where people set it.
+    if triage.cause.answer and (triage.cause.by_people or triage.cause.answer[0] != OWN_DEFECT):
         cause = named(taxonomy, "cause", triage.cause.answer[0])
         parts.append(f"cause: {cause}, {_sure_of(triage.cause)}")
     return "; ".join(parts) + "." if parts else "A failure; symptom and cause are unclear."

@@ -26,6 +26,7 @@ from bot.render.wording import (
     KINDS,
     NARROW_DOWN,
     OUT_OF_SCOPE,
+    OWN_DEFECT,
     SIMILAR,
     TRIED,
     UNCLEAR,
@@ -177,10 +178,9 @@ def _symptom(view: View) -> str:
 
 
 def _cause(view: View) -> list[str]:
-    causes = view.claimed("cause")
-    if not causes:
+    causes, axis = view.claimed("cause"), view.triage.cause
+    if not causes or (causes[0][0] == OWN_DEFECT and not axis.by_people):
         return []
-    axis = view.triage.cause
     return [f"Cause: {view.words('cause', causes[0][0])}, {_sure(axis, causes[0][1])}."]
 
 

@@ -175,7 +175,7 @@ def _said(reading: Reading) -> list[QuotedLine]:
 def _quote(d: Decisive) -> QuotedLine:
     return QuotedLine(
         line=d.number,
-        text=excerpt(d.text, longest=SHOWN),
+        text=excerpt(d.text, d.telling, SHOWN),
         role=d.role,
         in_title=d.in_title,
         rank=d.rank,

@@ -123,15 +123,22 @@ class Decisive:
     signatures: tuple[str, ...] = ()
     host: str | None = None
     time: str | None = None
+    telling: int = 0
+    """Where in `text` the words stand that tell, for who has less room."""
+
+
+_KNOWN_BY = 12
+"""Characters by which the telling words are found in what is left of a line."""
 
 
 def decisive_of(unit: Unit, role: Role, score: float, hits: Sequence[SignatureHit]) -> Decisive:
     """Quote a unit: cut around what tells in it, with who printed it; `score` is weighed by its kind."""
     first = _TELLING.search(unit.text) if len(unit.text) > 300 else None
     telling = min([hit.start for hit in hits] + ([first.start()] if first else []), default=0)
+    text = excerpt(unit.text, telling)
     return Decisive(
         unit.number,
-        excerpt(unit.text, telling),
+        text,
         role,
         score * unit.weight,
         unit.rank,
@@ -139,4 +146,5 @@ def decisive_of(unit: Unit, role: Role, score: float, hits: Sequence[SignatureHi
         tuple(hit.signature.id for hit in hits),
         unit.host,
         unit.time.text if unit.time else None,
+        max(0, text.find(unit.text[telling : telling + _KNOWN_BY])),
     )

@@ -82,7 +82,11 @@ def test_a_report_that_shows_nothing_is_asked_unless_asking_is_switched_off(leve
 def test_a_maintainer_who_asks_gets_the_best_answer_at_every_level(level: Level) -> None:
     assert reason(a_triage(findings=[GUESS], **OPEN), level, asked=True) == "best_guess"
     assert reason(a_triage(findings=[], type=axis(("fault", 0.6), claim=False)), level, asked=True) == "claim"
-    assert reason(a_triage(scope="unreadable"), level, asked=True) == "unreadable"
+    assert reason(a_triage(scope="unreadable", findings=[]), level, asked=True) == "unreadable"
+    howto = {"type": axis(("howto", 0.9)), **OPEN}
+    for scope in ("ours", "too_little", "other_field"):
+        assert reason(a_triage(findings=[GUESS], scope=scope, **howto), level, asked=True) == "best_guess"
+        assert reason(a_triage(findings=[GUESS], scope=scope, **howto), "findings") != "best_guess"
 
 
 def test_claims_stand_in_the_comment_from_their_level_on_and_guesses_only_at_the_last() -> None:

@@ -134,10 +134,15 @@ def test_a_thumb_is_a_vote_on_the_earlier_issue_and_counts_once() -> None:
 
 @pytest.mark.parametrize(
     "triage",
-    [a_triage(same_failure=[EARLIER]), SHOWN.model_copy(update={"measured": ["x"]}), a_triage(findings=[])],
-    ids=["beside-a-known-failure", "beside-a-measurement", "no-earlier-issue"],
+    [
+        a_triage(same_failure=[EARLIER]),
+        SHOWN.model_copy(update={"measured": ["x"]}),
+        a_triage(findings=[]),
+        a_triage(same_failure=[EARLIER.model_copy(update={"id": "acme/core#3"})], findings=[]),
+    ],
+    ids=["beside-a-known-failure", "beside-a-measurement", "no-earlier-issue", "of-another-repository"],
 )
-def test_a_thumb_below_a_comment_that_says_more_is_no_vote_on_the_earlier_issue(triage: Triage) -> None:
+def test_a_thumb_that_may_mean_something_else_is_no_vote_on_an_earlier_issue(triage: Triage) -> None:
     tables = Votes()
     assert note_thumbs(People(), triaged(ports_with(tables), triage), REF, [("ada", True)]) == 0  # type: ignore[arg-type]
     assert tables.kept == []

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bot.render.wording import does_not_apply, one_more, to_run, with_sign
+from bot.render.wording import classified, does_not_apply, one_more, to_run, with_sign
+from knowledge.taxonomy import load_taxonomy
+from tests.bot.fake_core import a_triage, axis
 
 
 @pytest.mark.parametrize(
@@ -56,3 +58,12 @@ def test_when_a_finding_does_not_apply_is_a_sentence() -> None:
     assert told == "This doesn't apply if the port is below 1024. In that case, only root may use it."
     told = does_not_apply("The line is `a. Then b` or 1 ... 2.")
     assert told == "This doesn't apply if the line is `a. Then b` or 1 ... 2."
+
+
+def test_a_framework_bug_is_no_headline_unless_people_say_so() -> None:
+    cause = axis(("framework_defect", 0.97))
+    triage = a_triage(cause=cause)
+    taxonomy = load_taxonomy()
+    assert "ramework" not in classified(triage, taxonomy)
+    given = triage.model_copy(update={"cause": cause.model_copy(update={"by_people": True})})
+    assert "Framework bug" in classified(given, taxonomy)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from knowledge.evidence import read_report
+from knowledge.evidence.reading import summarise
 from knowledge.report import Report
 from knowledge.signatures import SignatureTable
 
@@ -111,6 +112,14 @@ def test_a_long_line_is_cut_around_its_error_at_the_ends_of_words() -> None:
     assert found.text.startswith("…value")
     assert found.text.endswith("detail…")
     assert len(found.text) <= 400
+
+
+@pytest.mark.parametrize("before", [20, 40, 55])
+def test_where_there_is_less_room_the_error_stays_in_the_quote(before: int) -> None:
+    line = "value " * before + "RuntimeError: shards differ in their sizes"
+    reading = read_report(Report("x", "", line, is_log=True), TABLE)
+    [quote] = summarise(reading).lines
+    assert "RuntimeError: shards differ" in quote.text and len(quote.text) <= 300
 
 
 def test_politeness_is_no_evidence() -> None:

@@ -10,7 +10,7 @@ import re2
 
 from knowledge.diagnostics.compose import read_source, source
 from knowledge.errors import DataError
-from knowledge.findings.compile import compiled, other_files, problems, read_catalogue
+from knowledge.findings.compile import DOCS, compiled, index_page, other_files, problems, read_catalogue
 from knowledge.findings.failure import COMPILED, load_catalogue
 from knowledge.findings.source import read_entry, read_examples
 from knowledge.signatures import load_signatures
@@ -161,6 +161,7 @@ def test_the_shipped_catalogue_is_sound_and_compiled() -> None:
     entries, examples = read_catalogue()
     assert problems(entries, examples) == []
     assert COMPILED.read_text("utf-8") == compiled(entries), "run: python -m knowledge.findings.compile"
+    assert (DOCS / "README.md").read_text("utf-8") == index_page(entries), "the same command writes it"
     assert load_catalogue() == entries
 
 
