@@ -11,9 +11,12 @@ from knowledge.diagnostics.choose import quick_checks
 from knowledge.diagnostics.compose import compose_script
 from knowledge.evidence import Reading
 from knowledge.evidence.reading import summarise
+from knowledge.evidence.units import cut, words_that_tell
+from knowledge.findings.conditions import contradicted
 from knowledge.findings.failure import Failure, agrees
-from knowledge.findings.fitting import Fitted, fit, states_framework
+from knowledge.findings.fitting import Fitted, fit, fit_text, in_use, sentences, states_framework
 from knowledge.findings.matcher import Match
+from knowledge.findings.tried import Tried, remedies
 from knowledge.fixes.advice import advise
 from knowledge.judging.axes import Judged
 from knowledge.judging.judge import Judgement
@@ -27,6 +30,7 @@ from knowledge.triage import (
     AxisName,
     Distributed,
     Finding,
+    FixAdvice,
     Neighbour,
     QuotedLine,
     Ranked,
@@ -52,24 +56,29 @@ def findings_of(
     given: Mapping[AxisName, Sequence[str]] | None = None,
     least: float = 0.0,
 ) -> list[Finding]:
-    """At most three findings, the most probable first; one whose near miss is likelier is not shown as well.
+    """At most three findings, the most probable first.
+
+    One whose near miss is likelier, or whose conditions the report contradicts, is shown only with a telltale line.
 
     `given`: what people set on an axis; an entry that says something else there is left out. `least`: no probability
     below it.
     """
     shown: list[Finding] = []
+    if not matches:
+        return shown
+    tried = Tried.of(reading)
     # What is said unasked comes first, though something that only sounds like it be likelier.
     matches = sorted(matches, key=lambda match: not match.sure)
     for match in (m for m in matches if agrees(m.failure, given or {})):
         if len(shown) == MAX_FINDINGS or match.p < max(least, BESIDE * shown[-1].p if shown else 0.0):
             break
-        confused = any(match.failure.id in _near(f, matches) for f in shown if f.sure)
-        if not (confused and not match.lines):
+        doubtful = any(match.failure.id in _near(f, matches) for f in shown if f.sure)
+        doubtful |= contradicted(match.failure, reading)
+        if not (doubtful and not match.lines):
             fitted = fit(match.failure, reading)
             sure = match.sure and sum(f.sure for f in shown) < MAX_SURE
-            shown.append(
-                _finding(match, fitted, reading, sure=sure and not _objection(match, fitted, reading))
-            )
+            sure = sure and not _objection(match, fitted, reading)
+            shown.append(_finding(match, fitted, reading, tried, sure=sure))
     return shown
 
 
@@ -83,9 +92,9 @@ def _near(finding: Finding, matches: Sequence[Match]) -> tuple[str, ...]:
     return next(m.failure.confused_with for m in matches if m.failure.id == finding.id)
 
 
-def _finding(match: Match, fitted: Fitted, reading: Reading, *, sure: bool) -> Finding:
-    # What is left of an answer that mostly belongs elsewhere makes no sense: then all of it is shown.
-    entry = fitted.entry if fitted.whole else match.failure
+def _finding(match: Match, fitted: Fitted, reading: Reading, tried: Tried, *, sure: bool) -> Finding:
+    entry = fitted.entry
+    untried = [remedy for remedy in entry.remedy if not tried.holds(sentences(remedy))]
     return Finding(
         id=entry.id,
         area=entry.area,
@@ -95,10 +104,11 @@ def _finding(match: Match, fitted: Fitted, reading: Reading, *, sure: bool) -> F
         sure=sure,
         read_by=match.read_by if sure else "",
         lines=_quotes(entry, match.lines, reading),
+        tried=tried.holds(remedies(entry.answer)),
         held=list(match.held),
         why=list(entry.why),
         check=list(entry.check),
-        remedy=list(entry.remedy),
+        remedy=untried or list(entry.remedy),
         not_this_when=entry.not_this_when,
         fixed_in=entry.fixed_in,
         sources=[source for source in entry.sources if source.startswith("https://")],
@@ -113,10 +123,12 @@ def _quotes(entry: Failure, numbers: Sequence[int], reading: Reading) -> list[Qu
         line = by_number.get(number)
         text = reading.report.title if number == 0 else line.text if line else ""
         if text.strip():
+            text, telling = cut(text.strip(), _telling(entry, text.strip()), QUOTE_CHARS)
             quotes.append(
                 QuotedLine(
                     line=max(number, 1),
-                    text=around(text, *_span(entry, text), QUOTE_CHARS),
+                    text=text,
+                    telling=telling,
                     role="root",
                     in_title=number == 0,
                     rank=line.rank if line and number else None,
@@ -139,26 +151,10 @@ def _distinct(quotes: Sequence[QuotedLine]) -> list[QuotedLine]:
     ]
 
 
-def _span(entry: Failure, text: str) -> tuple[int, int]:
-    for pattern in entry.patterns:
-        found = re2.compile(pattern).search(text)
-        if found:
-            return found.start(), found.end()
-    return 0, 0
-
-
-def around(text: str, start: int, end: int, limit: int) -> str:
-    """About `limit` characters of a line that hold [start, end), cut between words; a cut shows as "…"."""
-    if len(text) <= limit:
-        return text.strip()
-    left = max(0, min(start - limit // 4, len(text) - limit))
-    right = min(len(text), max(end, left + limit))
-    if left:
-        left = text.find(" ", left, start) + 1 or left
-    if right < len(text):
-        gap = text.rfind(" ", end, right)
-        right = gap if gap > 0 else right
-    return f"{'…' if left else ''}{text[left:right].strip()}{'…' if right < len(text) else ''}"
+def _telling(entry: Failure, text: str) -> int:
+    """Where the words stand by which the entry is known, or else those that say that something failed."""
+    found = (re2.compile(pattern).search(text) for pattern in entry.patterns)
+    return next((hit.start() for hit in found if hit), next(iter(words_that_tell(text)), 0))
 
 
 LIKELY = 0.4
@@ -200,6 +196,7 @@ def conclude_from(
     causes = {ranked.id: ranked.p for ranked in axes["cause"].ranking}
     symptom = axes["symptom"].top
     advice = advise(axes, reading.framework, taxonomy, top=top, fault=fault)
+    advice = advice.model_copy(update={"fixes": _untried(advice.fixes, reading)})
     return Triage(
         id=reading.report.id,
         content_hash=reading.content_hash,
@@ -220,6 +217,19 @@ def conclude_from(
         checks=quick_checks(causes, symptom) if fault else [],
         script=_script(causes, symptom, reading, answered) if fault else "",
     )
+
+
+def _untried(fixes: Sequence[FixAdvice], reading: Reading) -> list[FixAdvice]:
+    """The fixes that fit the report's tools and time and were not tried in it, each with what of its text fits."""
+    if not fixes:
+        return []
+    used, tried = in_use(reading), Tried.of(reading)
+    fitting = ((fix, fit_text(fix.text, reading, used)) for fix in fixes)
+    return [
+        fix.model_copy(update={"text": text})
+        for fix, text in fitting
+        if text and not tried.holds(sentences(text))
+    ]
 
 
 def _may_fail(type_: Axis, scope: Scope, matches: Sequence[Match], reading: Reading) -> bool:

@@ -55,11 +55,14 @@ class QuotedLine(_Value):
 
     line: int = Field(ge=1, description="1-based line of the report's body; 1 of the title when in_title")
     text: str
-    role: Literal["root", "consequence", "context"]
+    role: Literal["root", "consequence", "context", "diagnosis"] = Field(
+        description="diagnosis: what the author holds for the cause"
+    )
     in_title: bool = False
     rank: int | None = Field(default=None, description="the process rank that printed it")
     host: str | None = Field(default=None, description="the machine or container that printed it")
     time: str | None = Field(default=None, description="its time as the log prints it")
+    telling: int = Field(default=0, ge=0, description="where in the text the words stand that tell")
 
 
 class SignatureMatch(_Value):
@@ -131,6 +134,9 @@ class Finding(_Value):
         description="the LLM that read the report beside the entry and found that it applies; empty = none was needed",
     )
     lines: list[QuotedLine] = Field(description="lines it rests on; empty = the account alone speaks for it")
+    tried: bool = Field(
+        default=False, description="the report says that what the answer advises was tried already"
+    )
     held: list[str] = Field(description="conditions that the report meets, such as an affected version")
     why: list[str] = Field(description="possible causes, the most frequent first, each with its sign")
     check: list[str]

@@ -35,7 +35,7 @@ from bot.page.sign_in import Session
 from bot.page.tables import Cursor, Filters, Listed, Reviewed, Seen, Week
 from bot.page.tracker import TrackerState
 from bot.render.answer import ending, reasons, support
-from bot.render.wording import classified, how_sure_of, opening
+from bot.render.wording import classified, opening, percent
 from knowledge.taxonomy import Taxonomy
 from knowledge.triage import AXES, AxisName
 
@@ -277,7 +277,7 @@ def triage_page(frame: Frame, one: Reviewed, query: PageQuery, around: dict[str,
         reasons=reasons,
         ending=ending,
         opening=opening,
-        how_sure_of=how_sure_of,
+        percent=percent,
         own_id=own_id,
         markdown=comment_html,
     )

@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from bot.gate.rules import source_link
+from knowledge.findings.failure import load_catalogue
 from knowledge.text.quote import code_span, fenced, prose
-from knowledge.triage import AnswerSentence, AnswerSnippet, EarlierReport, Triage, WrittenAnswer
+from knowledge.triage import (
+    AnswerSentence,
+    AnswerSnippet,
+    EarlierReport,
+    Finding,
+    Neighbour,
+    Triage,
+    WrittenAnswer,
+)
 
 VISIBLE_CHARS = 900
 """Of the visible part of a comment: the least important sentences go first."""
@@ -86,6 +95,34 @@ def _snippet(snippet: AnswerSnippet) -> str:
     if snippet.language == "sh":
         return f"{code_span(snippet.text)}: {prose(snippet.purpose, 300)}"
     return f"{prose(snippet.purpose, 300)}\n\n{fenced(snippet.text, 'python')}"
+
+
+# Cases of the corpus that show the same failure.
+
+MAX_CASES = 2
+
+
+def similar(triage: Triage, findings: Sequence[Finding]) -> list[Neighbour]:
+    """At most two cases that say how they ended and share the failure; for a question, its kind and topic.
+
+    A failure is shared through a signature of the `findings`, or of any entry where there are none. A signature that
+    leads to no entry ("no such attribute") says nothing of the failure.
+    """
+    catalogue = load_catalogue()
+    known = [catalogue[f.id] for f in findings if f.id in catalogue]
+    telling = {id for entry in known or catalogue.values() for id in entry.signatures}
+    topic = triage.advice.topic.top if triage.advice.topic is not None else None
+
+    def shared(case: Neighbour) -> bool:
+        if triage.type.top == "howto" and not findings:
+            return case.labels.type == "howto" and case.labels.topic == topic
+        return bool(telling & set(case.shared))
+
+    own = triage.id.casefold()
+    found = [
+        case for case in triage.neighbours if case.id.casefold() != own and case.resolution and shared(case)
+    ]
+    return found[:MAX_CASES]
 
 
 # Earlier reports of the repository that show the same failure: which, why, and how they ended.

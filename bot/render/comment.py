@@ -10,7 +10,15 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from bot.gate.rules import case_link, source_link
-from bot.render.answer import VISIBLE_CHARS, answer_parts, earlier_links, earlier_parts, support_list, written
+from bot.render.answer import (
+    VISIBLE_CHARS,
+    answer_parts,
+    earlier_links,
+    earlier_parts,
+    similar,
+    support_list,
+    written,
+)
 from bot.render.findings import (
     explain_fold,
     feedback_fold,
@@ -28,12 +36,11 @@ from bot.render.wording import (
     SIMILAR,
     TRIED,
     by_support,
-    percent,
+    how_sure,
     supported,
     telling,
     with_cases,
 )
-from knowledge.findings.failure import load_catalogue
 from knowledge.text.quote import code_span, fenced, prose
 from knowledge.triage import (
     RESOLUTION_CHARS,
@@ -103,13 +110,9 @@ class View:
             (id_, p) for id_, p in self.claimed(axis) if id_.rpartition(".")[2] not in ("other", OWN_DEFECT)
         ]
 
-    def words(self, axis: AxisName, id_: str) -> str:
-        """An id's name and the id itself."""
-        return f"{prose(self.name(axis, id_))} ({code_span(id_)})"
-
     def claim(self, axis: AxisName, id_: str, p: float) -> str:
-        """An id's name in bold, with the id and how probable it is."""
-        return f"**{prose(self.name(axis, id_))}** ({code_span(id_)}, {percent(p)} confidence)"
+        """An id's name in bold, with how probable it is."""
+        return f"**{prose(self.name(axis, id_))}** ({how_sure(p)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +140,7 @@ def classified_parts(view: View, *, after_findings: bool) -> list[str]:
 
 
 def _corrected(view: View) -> list[str]:
-    given = [view.words(axis, id_) for axis, ids in view.corrected.items() for id_ in ids]
+    given = [prose(view.name(axis, id_)) for axis, ids in view.corrected.items() for id_ in ids]
     return [f"Set by a maintainer: {', '.join(given)}."] if given else []
 
 
@@ -193,7 +196,6 @@ def _checks(view: View) -> list[str]:
     ]
 
 
-MAX_CASES = 2
 MAX_ASKS = 2
 MAX_MEASURED = 5
 WITHDRAWN = "The report was edited; nothing to add to the current text."
@@ -205,7 +207,7 @@ def render_comment(view: View) -> Draft:
     if view.what == "withdrawn":
         return Draft(f"{ARRIVED if view.arrived else WITHDRAWN}\n", frozenset())
     from_history = bool(view.earlier) and not view.findings
-    cases = _resolved(view) if "cases" in view.sections and view.what == "finding" else []
+    cases = similar(view.triage, view.findings) if "cases" in view.sections and view.what == "finding" else []
     if from_history:
         cases = []  # other projects' cases are beside the point then
     answer = _answer(view)
@@ -220,7 +222,7 @@ def render_comment(view: View) -> Draft:
     script = source_link(view.script_link or "") if _has_script(view) else None
     folds += [script_fold(script)] if script else []
     folds += [
-        *([explain_fold(view.triage)] if view.explain else []),
+        *([explain_fold(view.triage)] if _explained(view) else []),
         feedback_fold(answer.model if answer else None, view.findings, from_history=from_history),
     ]
     links = {link for case in cases if (link := case_link(case.url))}
@@ -245,6 +247,12 @@ def _written(answer: WrittenAnswer, view: View) -> tuple[list[str], list[str]]:
     quote = [quoted([line])] if line else []
     told, folded = answer_parts(answer, VISIBLE_CHARS - sum(map(len, quote)) - 2, cited=False)
     return [*quote, *told, *_measured(view), *earlier_parts(view.earlier)], folded
+
+
+def _explained(view: View) -> bool:
+    """Whether ids and probabilities are told: on demand, and below what the judge claims."""
+    claims = view.what == "finding" and view.level != "findings" and not _answer(view)
+    return view.explain or claims
 
 
 def _has_script(view: View) -> bool:
@@ -303,7 +311,9 @@ def _second(view: View) -> list[str]:
 
 def asked(view: View) -> list[MissingItem]:
     """What the comment asks for: nothing where it gives the remedy or an issue with it, or an LLM wrote it."""
-    if view.what == "withdrawn" or _answer(view) or view.earlier or any(f.sure for f in view.findings):
+    explained = any(conflict.explains_line is not None for conflict in view.conflicts)
+    told = _answer(view) or view.earlier or explained or any(f.sure for f in view.findings)
+    if view.what == "withdrawn" or told:
         return []
     return view.triage.missing[:MAX_ASKS] if "missing" in view.sections or view.what == "ask" else []
 
@@ -315,20 +325,6 @@ def _asks(view: View) -> list[str]:
     if len(wanted) == 1:
         return [prose(wanted[0].ask, 240)]
     return [f"{NARROW_DOWN}:", "\n".join(f"- {prose(item.ask, 240)}" for item in wanted)]
-
-
-def _resolved(view: View) -> list[Neighbour]:
-    """Cases that share the finding's error signature with the report and say how they ended."""
-    own = view.triage.id.casefold()
-    catalogue = load_catalogue()
-    known = [catalogue[f.id] for f in view.findings if f.id in catalogue]
-    # A signature that leads to no entry ("no such attribute") says nothing of the failure.
-    telling = {id for entry in known or catalogue.values() for id in entry.signatures}
-    return [
-        case
-        for case in view.triage.neighbours
-        if case.id.casefold() != own and case.resolution and telling & set(case.shared)
-    ][:MAX_CASES]
 
 
 def _cases(cases: list[Neighbour]) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bot.render.answer import written
-from bot.render.wording import classified, how_sure_of, opening, with_cases, without_bold
+from bot.render.wording import by_support, classified, opening, with_cases, without_bold
 from knowledge.taxonomy import Taxonomy
 from knowledge.triage import Triage
 
@@ -55,7 +55,7 @@ def brief(triage: Triage, taxonomy: Taxonomy, source: Source) -> list[tuple[str,
     root = _root(triage, source)
     if triage.findings:
         first = triage.findings[0]
-        rows = [("found", f"{opening(first)}: {first.title}, {how_sure_of(first)}")]
+        rows = [("found", f"{opening(first)}: {first.title}")]
         rows += [("why", first_sentence(without_bold(first.answer)))]
     elif triage.measured:
         rows = [("found", triage.measured[0])]
@@ -93,7 +93,7 @@ def _general_steps(triage: Triage) -> list[str]:
     steps = [c.text for c in triage.evidence.conflicts if c.explains_line is not None][:1]
     steps += [f"{check.run}: {check.reading}" for check in triage.checks[:1]]
     steps += [item.ask for item in triage.missing[:1]]
-    steps += [fix.text for fix in with_cases(triage.advice)[:1]]
+    steps += [fix.text for fix in by_support(with_cases(triage.advice)[:2])[:1]]
     return steps[:2]
 
 

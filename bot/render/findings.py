@@ -8,8 +8,16 @@ import re2
 
 from bot.gate.markdown import IN_SUMMARY
 from bot.gate.rules import source_link
-from bot.render.wording import does_not_apply, one_more, to_run, with_sign, without_bold
-from knowledge.text.quote import code_block, code_span, prose, shorten
+from bot.render.wording import (
+    TRIED_ALREADY,
+    does_not_apply,
+    one_more,
+    shown_line,
+    to_run,
+    with_sign,
+    without_bold,
+)
+from knowledge.text.quote import code_block, code_span, prose
 from knowledge.triage import AXES, Finding, QuotedLine, Triage
 
 _NOT_IN_SUMMARY = re2.compile(f"[^{IN_SUMMARY}]")
@@ -87,11 +95,10 @@ def finding_parts(findings: Sequence[Finding]) -> list[str]:
     if not findings:
         return []
     first, *others = findings
-    opening = "This looks like a known failure" if first.sure else "This could be a known failure"
-    parts = [f"{opening}: **{prose(first.title, 120)}**"]
+    parts = [f"{_opening(first)}: **{prose(first.title, 120)}**"]
     if first.lines:
         parts.append(quoted(first.lines))
-    parts.append(prose(first.answer, 520))
+    parts.append(prose(first.answer, 520) + (f" {TRIED_ALREADY}" if first.tried else ""))
     if first.check:
         parts.append(prose(to_run(first.check[0]), 320))
     parts += [
@@ -99,6 +106,14 @@ def finding_parts(findings: Sequence[Finding]) -> list[str]:
         for other in others
     ]
     return parts
+
+
+def _opening(finding: Finding) -> str:
+    if finding.sure:
+        return "This looks like a known failure"
+    if finding.p >= 0.5:
+        return "This is probably a known failure"
+    return "This could be a known failure, but that is a guess"
 
 
 def finding_folds(findings: Sequence[Finding]) -> list[str]:
@@ -125,7 +140,8 @@ def quoted(lines: Iterable[QuotedLine]) -> str:
 def _quoted(line: QuotedLine) -> str:
     place = "title" if line.in_title else f"line {line.line}"
     rank = f", rank {line.rank}" if line.rank is not None else ""
-    return f"{place}{rank}: {shorten(' '.join(line.text.split()), QUOTE_CHARS)}"
+    said = ", the author's diagnosis" if line.role == "diagnosis" else ""
+    return f"{place}{rank}{said}: {shown_line(line, QUOTE_CHARS)}"
 
 
 def _whole(finding: Finding) -> list[str]:
@@ -138,12 +154,13 @@ def _whole(finding: Finding) -> list[str]:
         parts.append(f"Fixed in: {prose(finding.fixed_in, 300)}")
     if finding.not_this_when:
         parts.append(prose(does_not_apply(finding.not_this_when), 440))
-    links = [_linked(source) for source in finding.sources[:5]]
-    parts.append(f"Sources: {', '.join(links)}")
+    links = [linked(source) for source in finding.sources[:5]]
+    parts.append(f"Catalog entry: {code_span(finding.id)}. Sources: {', '.join(links)}")
     return parts
 
 
-def _linked(source: str) -> str:
+def linked(source: str) -> str:
+    """A source as a link, or as code where it is no address."""
     link = source_link(source)
     name = code_span(source.removeprefix("https://").removeprefix("github.com/"), 90)
     return f"[{name}]({link})" if link else name

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bot.render.answer import answer_parts, earlier_parts, written
-from bot.render.findings import fold, quoted
+from bot.render.answer import answer_parts, earlier_parts, similar, written
+from bot.render.findings import fold, linked, quoted
 from bot.render.wording import (
     ANSWER,
     DIAGNOSTICS,
@@ -11,13 +11,12 @@ from bot.render.wording import (
     NO_FINDING,
     SIMILAR,
     TRIED,
+    TRIED_ALREADY,
     by_support,
     classified,
-    how_sure_of,
-    labels_line,
     named,
     opening,
-    source_mark,
+    percent,
     supported,
     with_cases,
 )
@@ -41,7 +40,8 @@ def markdown_of(triage: Triage, taxonomy: Taxonomy, *, script: bool = False) -> 
         parts.append(f"**{DIAGNOSTICS}**\n\n" + "\n".join(f"- {prose(text)}" for text in triage.measured))
     if triage.missing:
         parts.append(f"{NARROW_DOWN}:\n\n" + "\n".join(f"- {item.ask}" for item in triage.missing[:2]))
-    parts.append(prose(classified(triage, taxonomy)))
+    if not triage.findings:
+        parts.append(prose(classified(triage, taxonomy)))
     parts += [fold("Evidence, classification, similar issues", "\n\n".join(_details(triage, taxonomy)))]
     if triage.script and script:
         parts.append(fold("Diagnostics script", code_block(triage.script, "python")))
@@ -59,13 +59,13 @@ def _findings(triage: Triage) -> list[str]:
     if not triage.findings:
         return [NO_FINDING] if triage.type.answer == ["fault"] else []
     first, *others = triage.findings
-    parts = [f"### {opening(first)}: {prose(first.title, 120)}, {how_sure_of(first)}"]
+    parts = [f"### {opening(first)}: {prose(first.title, 120)}"]
     if first.lines:
         parts.append(quoted(first.lines))
-    parts += [prose(first.answer, 520), *_items(first)]
+    parts.append(prose(first.answer, 520) + (f" {TRIED_ALREADY}" if first.tried else ""))
+    parts += _items(first)
     parts += [
-        f"**{opening(other)}: {prose(other.title, 120)}**, {how_sure_of(other)}. {prose(other.answer, 520)}"
-        for other in others
+        f"**{opening(other)}: {prose(other.title, 120)}**. {prose(other.answer, 520)}" for other in others
     ]
     return parts
 
@@ -73,14 +73,15 @@ def _findings(triage: Triage) -> list[str]:
 def _items(finding: Finding) -> list[str]:
     checks = [f"- Check: {prose(text.replace('**', ''), 300)}" for text in finding.check[:1]]
     fixes = [f"- Fix: {prose(text.replace('**', ''), 300)}" for text in finding.remedy[:ITEMS_OF_FIRST]]
-    return ["\n".join([*checks, *fixes])]
+    whole = f"- All of it: `bot failures show {finding.id}`"
+    return ["\n".join([*checks, *fixes, whole])]
 
 
 def _advice(triage: Triage) -> list[str]:
     fixes = by_support(with_cases(triage.advice)[:VISIBLE_FIXES])
     if not fixes:
         return []
-    lines = [f"- {prose(f.text)} ({supported(f.support)})" for f in fixes]
+    lines = [f"- {prose(f.text)}" for f in fixes]
     return [f"{TRIED}:\n\n" + "\n".join(lines)]
 
 
@@ -93,17 +94,19 @@ def _details(triage: Triage, taxonomy: Taxonomy) -> list[str]:
     if facts:
         parts.append("Versions: " + ", ".join(facts))
     parts += [f"- Note: {prose(note)}" for note in evidence.notes]
+    parts += [prose(classified(triage, taxonomy))] if triage.findings else []
     rows = [
         f"- {axis}: " + ", ".join(f"{prose(named(taxonomy, axis, r.id))} {r.p:.0%}" for r in ranking[:3])
         for axis in ("type", "stage", "symptom", "cause", "fix")
         if (ranking := getattr(triage, axis).ranking)
     ]
     parts.append("\n".join(rows))
-    if triage.neighbours:
+    parts += [f"- {prose(f.name)}: {supported(f.support)}" for f in with_cases(triage.advice)]
+    parts += [
+        f"- Known failure {code_span(f.id)}: {percent(f.p)}. Sources: {', '.join(map(linked, f.sources[:5]))}"
+        for f in triage.findings
+    ]
+    if cases := similar(triage, triage.findings):
         parts.append(f"{SIMILAR}:")
-        parts += [
-            f"- [{prose(c.title)}]({c.url}) ({prose(labels_line(c.labels))}; {source_mark(c.label_source)})"
-            + (f": {prose(c.resolution)}" if c.resolution else "")
-            for c in triage.neighbours
-        ]
+        parts += [f"- [{prose(case.title)}]({case.url}): {prose(case.resolution or '')}" for case in cases]
     return parts

@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from bot.render.answer import SAME_FAILURE, ending, reasons, support, written
+from bot.render.answer import SAME_FAILURE, ending, reasons, similar, support, written
 from bot.render.decision import NOW, THEN, Place, Source, brief, decision, first_sentence
 from bot.render.wording import (
     ANSWER,
@@ -18,21 +18,27 @@ from bot.render.wording import (
     NO_FINDING,
     SIMILAR,
     TRIED,
+    TRIED_ALREADY,
+    by_support,
     classified,
-    how_sure_of,
-    labels_line,
     named,
     opening,
-    source_mark,
+    percent,
+    shown_line,
     supported,
+    telling,
     with_cases,
     without_bold,
 )
 from knowledge.taxonomy import Taxonomy
-from knowledge.text.quote import shorten
 from knowledge.triage import AnswerSentence, Finding, QuotedLine, Triage
 
-_ROLE = {"root": ("root", "bold red"), "consequence": ("follows", "yellow"), "context": ("context", "cyan")}
+_ROLE = {
+    "root": ("root", "bold red"),
+    "consequence": ("follows", "yellow"),
+    "context": ("context", "cyan"),
+    "diagnosis": ("author", "green"),
+}
 BRIEF_LINES = 3
 BRIEF_FIXES = 2
 BRIEF_QUOTES = 2
@@ -57,7 +63,8 @@ def print_triage(
     source = source or Source()
     console.rule(Text(triage.id, style="dim"), align="left", style="dim")
     head: list[RenderableType] = [*_answer(triage, source, long=long), *_findings(triage, source, long=long)]
-    head.append(Text(classified(triage, taxonomy), style="" if triage.findings else "bold"))
+    if not triage.findings:
+        head.append(Text(classified(triage, taxonomy), style="bold"))
     if not triage.findings and written(triage) is None:
         head += _do(triage, source)
     for part in head:
@@ -188,6 +195,7 @@ def _findings(triage: Triage, source: Source, *, long: bool) -> list[RenderableT
     found: list[RenderableType] = [_title(first), *(Padding(part, (0, 0, 0, 2)) for part in do)]
     quotes = [_quote(line, source.place, long=long) for line in first.lines[: None if long else BRIEF_QUOTES]]
     body: list[RenderableType] = [*quotes, Text(without_bold(first.answer))]
+    body += [Text(TRIED_ALREADY, style="yellow")] if first.tried else []
     body += _whole(first) if long else []
     body.append(Text(f"more: bot failures show {first.id}", style="dim"))
     found.append(Padding(Group(*body), (0, 0, 0, 2)))
@@ -215,22 +223,25 @@ def _whole(finding: Finding) -> list[RenderableType]:
 
 
 def _title(finding: Finding) -> Text:
-    return Text.assemble(
-        (f"{opening(finding)}: {finding.title}", "bold green" if finding.sure else "bold yellow"),
-        (f"  {how_sure_of(finding)}", "dim"),
-    )
+    return Text(f"{opening(finding)}: {finding.title}", "bold green" if finding.sure else "bold yellow")
 
 
 def _quote(line: QuotedLine, place: Place, *, long: bool) -> Text:
     where = "title" if line.in_title else place(line.line)
     rank = "" if line.rank is None else f" rank {line.rank}"
-    text = line.text if long else shorten(line.text, QUOTE_CHARS)
+    text = line.text if long else shown_line(line, QUOTE_CHARS)
     return Text.assemble((f"{where}{rank}  ", "dim"), text)
 
 
 def _axes(triage: Triage, taxonomy: Taxonomy) -> RenderableType:
     table = Table.grid(padding=(0, 2))
     names = ("type", "stage", "symptom", "cause", "fix") if triage.type.top == "fault" else ("type",)
+    for finding in triage.findings:
+        table.add_row(
+            Text("failure"),
+            Text("said" if finding.sure else "open", style="dim"),
+            Text(f"{finding.id} {percent(finding.p)}"),
+        )
     for name in names:
         axis = getattr(triage, name)
         ranking = ", ".join(f"{named(taxonomy, name, r.id)} {r.p:.0%}" for r in axis.ranking[:3])
@@ -251,7 +262,7 @@ def _evidence(triage: Triage, place: Place, *, long: bool) -> RenderableType | N
     told = {(q.line, q.in_title) for q in shown}
     quotes = [q for q in evidence.lines if long or (q.line, q.in_title) not in told]
     lines = Table.grid(padding=(0, 1))
-    for quote in quotes if long else quotes[:BRIEF_LINES]:
+    for quote in quotes if long else telling(quotes, BRIEF_LINES):
         word, style = _ROLE[quote.role]
         lines.add_row(Text(word, style=style), _quote(quote, place, long=long))
     if quotes:
@@ -290,25 +301,22 @@ def _fixes(triage: Triage, *, long: bool) -> RenderableType | None:
     """Fix patterns of the study: where no known failure says more, or everything is wanted."""
     if not triage.advice.fixes or (not long and triage.findings):
         return None
-    fixes = triage.advice.fixes
     if not long:
-        fixes = with_cases(triage.advice)[:BRIEF_FIXES]
+        fixes = by_support(with_cases(triage.advice)[:BRIEF_FIXES])
+        return Group(*(Text(f"- {fix.text}") for fix in fixes)) if fixes else None
     parts = [
-        Text.assemble(f"- {fix.text}", (f"  {fix.p:.0%}; {supported(fix.support)}", "dim")) for fix in fixes
+        Text.assemble(f"- {fix.text}", (f"  {supported(fix.support)}; {fix.p:.0%}", "dim"))
+        for fix in by_support(triage.advice.fixes)
     ]
     return Group(*parts) if parts else None
 
 
 def _cases(triage: Triage) -> RenderableType | None:
-    if not triage.neighbours:
-        return None
     parts = list[RenderableType]()
-    for case in triage.neighbours:
-        mark = f"  [{labels_line(case.labels)}; {source_mark(case.label_source)}]"
-        parts += [Text.assemble(case.title, (mark, "dim")), Text(f"   {case.url}", style="blue")]
-        if case.resolution:
-            parts.append(Padding(Text(f"ended: {case.resolution}"), (0, 0, 0, 3)))
-    return Group(*parts)
+    for case in similar(triage, triage.findings):
+        parts += [Text(case.title), Text(f"   {case.url}", style="blue")]
+        parts.append(Padding(Text(f"ended: {case.resolution}"), (0, 0, 0, 3)))
+    return Group(*parts) if parts else None
 
 
 def _earlier(triage: Triage) -> RenderableType | None:

@@ -19,7 +19,7 @@ from slack_sdk.models.blocks import (
 )
 
 from bot.gate.slack import TEXT_CHARS, PassedMessage, code, code_block, link, pass_message, prose
-from bot.render.answer import support, written
+from bot.render.answer import similar, support, written
 from bot.render.wording import (
     ANSWER,
     DIAGNOSTICS,
@@ -29,15 +29,16 @@ from bot.render.wording import (
     OWN_DEFECT,
     SIMILAR,
     TRIED,
+    TRIED_ALREADY,
     UNCLEAR,
     by_support,
     how_sure,
-    how_sure_of,
     opening,
+    percent,
+    shown_line,
     telling,
     with_cases,
 )
-from knowledge.text.quote import clean, shorten
 from knowledge.triage import (
     AXES,
     RESOLUTION_CHARS,
@@ -76,9 +77,8 @@ class View:
         return [(r.id, r.p) for r in value.ranking if r.id in value.answer]
 
     def words(self, axis: AxisName, id_: str) -> str:
-        """An id's name and, where it is a number, the id."""
-        words = prose(self.name(axis, id_), 80)
-        return f"{words} ({code(id_, 40)})" if axis in ("stage", "symptom") else words
+        """An id's name."""
+        return prose(self.name(axis, id_), 80)
 
 
 class Links:
@@ -117,13 +117,14 @@ WORTH_NAMING = 0.1
 
 def headline(view: View) -> list[str]:
     """The first lines, the decision in the very first."""
+    found = [line for f in view.triage.findings[:MAX_FINDINGS] for line in _finding(f)]
     if view.triage.scope != "ours":
-        return [f"*{OUT_OF_SCOPE[view.triage.scope]}*"]
+        nothing = OUT_OF_SCOPE[view.triage.scope]
+        return [*found, nothing] if found else [f"*{nothing}*"]
     kind = other_kind(view)
     if kind is not None and not view.triage.findings:
         return [f"*This reads like {KINDS.get(kind, 'something else')}, not a failure*, {_type_sure(view)}."]
-    unclear = [] if view.claimed("type") or view.triage.findings else [UNCLEAR]
-    found = [line for f in view.triage.findings[:MAX_FINDINGS] for line in _finding(f)]
+    unclear = [] if view.claimed("type") or found else [UNCLEAR]
     return [*unclear, *found, _symptom(view), *_cause(view)]
 
 
@@ -142,8 +143,6 @@ def notice(view: View) -> str:
             words = prose(view.name(axis, id_), 80)
             if "`" not in words:
                 return f"Triage: {words}, {how_sure(p)}"
-            if id_.replace(".", "").isalnum():
-                return f"Triage: {axis} {id_}, {how_sure(p)}"
     return "Triage: nothing certain"
 
 
@@ -154,9 +153,9 @@ def other_kind(view: View) -> str | None:
 
 
 def _finding(finding: Finding) -> list[str]:
-    lines = [f"*{opening(finding)}: {prose(finding.title, 120)}*, {how_sure_of(finding)}"]
-    lines += [code(" ".join(clean(quote.text).split()), 200) for quote in finding.lines[:1]]
-    lines.append(prose(finding.answer, 520))
+    lines = [f"*{opening(finding)}: {prose(finding.title, 120)}*"]
+    lines += [code(shown_line(quote, 200), 200) for quote in finding.lines[:1]]
+    lines.append(prose(finding.answer, 520) + (f" {TRIED_ALREADY}" if finding.tried else ""))
     lines += [f"Check: {prose(check.replace('**', ''), 300)}" for check in finding.check[:1]]
     return lines
 
@@ -170,7 +169,7 @@ def _symptom(view: View) -> str:
             shown = f"{names}, {_sure(getattr(view.triage, axis), claimed[0][1])}."
             return shown if view.triage.findings else f"*{shown[:-1]}*"
     near = [
-        f"{view.words('symptom', r.id)} {round(100 * r.p)}%"
+        view.words("symptom", r.id)
         for r in view.triage.symptom.ranking[:3]
         if r.p >= WORTH_NAMING and not r.id.endswith("other")
     ]
@@ -195,37 +194,31 @@ def _type_sure(view: View) -> str:
 SHOWN = 3
 
 
-def fixes(view: View, links: Links) -> list[Block]:
-    """The three most probable fixes, with how many labelled cases stand behind each and links to near ones."""
+def fixes(view: View) -> list[Block]:
+    """The three most probable fixes, the one that more labelled cases stand behind first."""
     found = by_support(with_cases(view.triage.advice)[:SHOWN])
     if not found:
         return []
     told = len(found) if view.extras else 1
-    parts = [_fix(place, fix, view, links, whole=place <= told) for place, fix in enumerate(found, 1)]
+    parts = [_fix(place, fix, view, whole=place <= told) for place, fix in enumerate(found, 1)]
     return [section([f"*{TRIED}*", *parts[0]]), *map(section, parts[1:])]
 
 
-def _fix(place: int, fix: FixAdvice, view: View, links: Links, *, whole: bool) -> list[str]:
+def _fix(place: int, fix: FixAdvice, view: View, *, whole: bool) -> list[str]:
     count, of = fix.support.count, fix.support.of
     behind = f"{count or 'none'} of {of} {prose(fix.support.scope, 100)}"
-    lines = [f"{place}. *{prose(fix.name, 80)}*, {behind}"]
+    lines = [f"{place}. *{prose(fix.name, 80)}*" + (f", {behind}" if view.extras else "")]
     if whole:
         lines.append(f"   {prose(fix.text, 350)}")
-    near = [n for n in view.triage.neighbours if fix.id in n.labels.fix][:2]
-    if near:
-        cases = "A near case" if len(near) == 1 else "Near cases"
-        lines.append(f"   {cases} that it resolved: {', '.join(links(n.url, n.id) for n in near)}")
     return lines
-
-
-_CASES = 5
 
 
 def extras(view: View, links: Links) -> list[Block]:
     """The folded part; blocks that have nothing to say are left out."""
     found = view.triage.evidence
     blocks = cases(view, links)
-    blocks.append(section(["*How sure, axis by axis*", *(_axis(view, name) for name in AXES)]))
+    known = [f"• known failure {code(f.id, 60)} {percent(f.p)}" for f in view.triage.findings]
+    blocks.append(section(["*How sure, axis by axis*", *known, *(_axis(view, name) for name in AXES)]))
     if found.signatures:
         known = [f"• {code(s.id, 60)}: {prose(s.meaning, 150)}" for s in found.signatures[:6]]
         blocks.append(section(["*Known errors in the text*", *known]))
@@ -240,13 +233,12 @@ def extras(view: View, links: Links) -> list[Block]:
 
 
 def cases(view: View, links: Links) -> list[Block]:
-    """The nearest labelled cases, with links."""
-    lines = []
-    for case in view.triage.neighbours[:_CASES]:
-        line = f"• {links(case.url, case.id)}: {code(case.title, 100)}"
-        lines.append(
-            line + (f". How it ended: {prose(case.resolution, RESOLUTION_CHARS)}" if case.resolution else "")
-        )
+    """Cases of the same failure, or answered ones of the same topic, with links."""
+    lines = [
+        f"• {links(case.url, case.id)}: {code(case.title, 100)}. "
+        f"How it ended: {prose(case.resolution or '', RESOLUTION_CHARS)}"
+        for case in similar(view.triage, view.triage.findings)
+    ]
     return [section([f"*{SIMILAR}*", *lines])] if lines else []
 
 
@@ -271,7 +263,7 @@ def render(view: View) -> PassedMessage:
     blocks: list[Block] = [*_written(view), section(headline(view))]
     blocks += [*_corrected(view), *_measured(view), *_second(view), *_evidence(view), *_conflicts(view)]
     if view.extras or not any(f.sure for f in view.triage.findings):
-        blocks += fixes(view, links)
+        blocks += fixes(view)
     if other_kind(view) is not None and not view.extras:
         blocks += cases(view, links)
     blocks += _missing(view)
@@ -327,8 +319,8 @@ def _evidence(view: View) -> list[Block]:
 def _quoted(line: QuotedLine) -> str:
     place = "1" if line.in_title else str(line.line)  # a paste has no title but its first line
     rank = f" [rank {line.rank}]" if line.rank is not None else ""
-    text = " ".join(clean(line.text).split())
-    return f"{place:>5}{rank} | {shorten(text, _LINE_CHARS)}"
+    own = " author's diagnosis" if line.role == "diagnosis" else ""
+    return f"{place:>5}{rank}{own} | {shown_line(line, _LINE_CHARS)}"
 
 
 def _conflicts(view: View) -> list[Block]:

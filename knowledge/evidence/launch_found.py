@@ -171,14 +171,16 @@ _EACH = (
 
 
 def find_launcher(texts: Iterable[str]) -> str | None:
-    """The program that started the processes; the most specific one named wins, one that is ruled out never."""
+    """The program that started the processes: the most specific one of those named."""
+    return next(named_launchers(texts), None)
+
+
+def named_launchers(texts: Iterable[str]) -> Iterator[str]:
+    """Launchers that a text names, the most specific first, without those that it rules out."""
     joined = "\n".join(texts)
     for name, pattern in table()["launcher"].items():
-        if not re2.search(pattern, joined):
-            continue
-        if re2.search(pattern, _REFUSED.sub(" ", joined)):
-            return str(name).removesuffix("-frames")
-    return None
+        if re2.search(pattern, joined) and re2.search(pattern, _REFUSED.sub(" ", joined)):
+            yield str(name).removesuffix("-frames")
 
 
 def find_world_size(texts: Iterable[str]) -> int | None:

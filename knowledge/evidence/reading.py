@@ -7,13 +7,14 @@ from itertools import groupby, islice
 
 import re2
 
+from knowledge.evidence.diagnosis import own_diagnosis
 from knowledge.evidence.facts_table import component_of_tracker, find_framework, framework_of
 from knowledge.evidence.failures import find_failures
 from knowledge.evidence.launch_found import find_launcher, find_world_size
 from knowledge.evidence.layout import is_printed, lay_out
 from knowledge.evidence.lines import Kind, Line, clean_text
 from knowledge.evidence.tools import Fact, read_tools
-from knowledge.evidence.units import Decisive, excerpt, sentences
+from knowledge.evidence.units import Decisive, cut, sentences
 from knowledge.evidence.versions_found import Sure, find_versions
 from knowledge.redaction import redact
 from knowledge.report import Report
@@ -114,13 +115,14 @@ _WORD = re2.compile(r"[A-Za-z]{2,}")
 
 
 def summarise(reading: Reading, *, claims: bool = False) -> Evidence:
-    """Evidence as the triage holds it: at most six lines, the root first, each signature once.
+    """Evidence as the triage holds it: six lines, the root first, the author's own diagnosis, each signature once.
 
     `claims`: where no line tells what failed, the words that say so are quoted, as a claim never stands alone.
     """
     lines = [_quote(d) for d in _chosen(reading.decisive)]
     if not lines and claims:
         lines = _said(reading)
+    lines = _with_diagnosis(reading, lines)
     return Evidence(
         framework=reading.framework,
         echoes=list(reading.echoes),
@@ -168,14 +170,26 @@ def _said(reading: Reading) -> list[QuotedLine]:
     number, text = told or (1, title)
     if not text:
         return []
-    quoted = excerpt(text, longest=SHOWN)
-    return [QuotedLine(line=number, text=quoted, role="context", in_title=told is None)]
+    return [QuotedLine(line=number, text=cut(text, 0, SHOWN)[0], role="context", in_title=told is None)]
+
+
+def _with_diagnosis(reading: Reading, lines: list[QuotedLine]) -> list[QuotedLine]:
+    """The lines with what the author holds for the cause; where only context says it, it is called that."""
+    found = own_diagnosis(reading.lines)
+    if found is None or any(found[1] in line.text and line.role != "context" for line in lines):
+        return lines
+    number, sentence, at = found
+    text, telling = cut(sentence, at, SHOWN)
+    own = QuotedLine(line=number, text=text, telling=telling, role="diagnosis")
+    return [*(line for line in lines if line.in_title or sentence not in line.text), own]
 
 
 def _quote(d: Decisive) -> QuotedLine:
+    text, telling = cut(d.text, d.telling, SHOWN)
     return QuotedLine(
         line=d.number,
-        text=excerpt(d.text, d.telling, SHOWN),
+        text=text,
+        telling=telling,
         role=d.role,
         in_title=d.in_title,
         rank=d.rank,

@@ -85,20 +85,29 @@ def sentences(text: str) -> list[str]:
     return [*out, tail] if tail else out
 
 
-def excerpt(text: str, telling: int = 0, longest: int = LONGEST) -> str:
-    """At most `longest` characters of a line, cut at word ends and marked by "…", with what is at `telling`."""
+def cut(text: str, telling: int, longest: int) -> tuple[str, int]:
+    """At most `longest` characters of a line, cut at word ends and marked by "…", with what is at `telling`.
+
+    With it where in them that stands now.
+    """
     if len(text) <= longest:
-        return text
+        return text, telling
     start = 0
     if telling > longest // 2:
-        start = text.find(" ", max(0, telling - _BEFORE)) + 1
+        start = text.find(" ", min(telling - min(_BEFORE, longest // 4), len(text) - longest)) + 1
         start = start if 0 < start <= telling else telling
     room = longest - 1 - (start > 0)
     piece = text[start : start + room + 1]
     if len(piece) > room:
         piece = piece[:room].rsplit(" ", 1)[0] if " " in piece[room // 2 : room] else piece[:room]
         piece = piece.rstrip() + "…"
-    return f"…{piece}" if start else piece
+    return (f"…{piece}", telling - start + 1) if start else (piece, telling)
+
+
+def words_that_tell(text: str) -> list[int]:
+    """Where the first name of an error, or word for failing, begins; empty = there is none."""
+    found = _TELLING.search(text)
+    return [found.start()] if found else []
 
 
 # A decisive line, as it is quoted.
@@ -127,15 +136,10 @@ class Decisive:
     """Where in `text` the words stand that tell, for who has less room."""
 
 
-_KNOWN_BY = 12
-"""Characters by which the telling words are found in what is left of a line."""
-
-
 def decisive_of(unit: Unit, role: Role, score: float, hits: Sequence[SignatureHit]) -> Decisive:
     """Quote a unit: cut around what tells in it, with who printed it; `score` is weighed by its kind."""
-    first = _TELLING.search(unit.text) if len(unit.text) > 300 else None
-    telling = min([hit.start for hit in hits] + ([first.start()] if first else []), default=0)
-    text = excerpt(unit.text, telling)
+    first = words_that_tell(unit.text) if not hits or len(unit.text) > 300 else []
+    text, telling = cut(unit.text, min([hit.start for hit in hits] + first, default=0), LONGEST)
     return Decisive(
         unit.number,
         text,
@@ -146,5 +150,5 @@ def decisive_of(unit: Unit, role: Role, score: float, hits: Sequence[SignatureHi
         tuple(hit.signature.id for hit in hits),
         unit.host,
         unit.time.text if unit.time else None,
-        max(0, text.find(unit.text[telling : telling + _KNOWN_BY])),
+        telling,
     )

@@ -41,8 +41,11 @@ class Failure:
     patterns: tuple[str, ...] = ()
     """RE2, each searched in one line; a line that matches is this failure nearly always."""
     launchers: tuple[str, ...] = ()
-    """It needs one of these; empty = any."""
+    """Ids of launchers (facts.toml); it needs one of them, empty = any."""
     platforms: tuple[str, ...] = ()
+    """Ids of tools.toml ("windows"); it needs one of them, empty = any."""
+    world_size: str = ""
+    """The number of processes that it takes, as a range (">=2"); empty = any."""
     versions: Mapping[str, str] = field(default_factory=dict)
     """Component to the range of affected versions (PEP 440)."""
     affected: str = ""

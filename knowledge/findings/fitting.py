@@ -225,6 +225,11 @@ def in_use(reading: Reading) -> frozenset[str]:
     return frozenset(found)
 
 
+def platforms_in(reading: Reading) -> frozenset[str]:
+    """What of it is no framework: the systems and launchers that the report names."""
+    return in_use(reading) - set(framework_ids())
+
+
 def states_framework(reading: Reading) -> bool:
     """Whether the report gives the version of a framework for distributed training."""
     return bool({tool.id for tool in _tools()} & set(reading.versions))
@@ -253,12 +258,14 @@ def fit(entry: Failure, reading: Reading) -> Fitted:
     if first.endswith(";") and not (rest and kept_rest.startswith(rest[0][:12])):
         first, kept_rest = first[:-1] + ".", _capital(kept_rest)
     answer = f"{first} {kept_rest}".strip()
+    run = [line.text for line in reading.lines if line.kind is Kind.COMMAND]
     kept = replace(
         entry,
         answer=answer,
         why=_fitting(entry.why, fits),
         check=tuple(text for text in _fitting(entry.check, fits) if not _done(text, reading)),
-        remedy=_fitting(entry.remedy, fits),
+        # A command that the report shows is what failed, or was tried in vain.
+        remedy=tuple(text for text in _fitting(entry.remedy, fits) if not _runs(text, run)),
     )
     enough = len(answer) >= LEAST_KEPT * len(entry.answer) and remedied
     return Fitted(kept, enough and fits_time(first, reading))
@@ -286,6 +293,25 @@ def _done(check: str, reading: Reading) -> bool:
     command = _CODE.search(check)
     text = command.group(0).strip("`") if command else ""
     return len(text) >= _COMMAND and text in reading.report.body
+
+
+def _runs(remedy: str, commands: Sequence[str]) -> bool:
+    """Whether the first code of a remedy is part of one of these commands."""
+    code = _CODE.search(remedy)
+    text = code.group(0).strip("`") if code else ""
+    return " " in text and any(text in command for command in commands)
+
+
+def fit_text(text: str, reading: Reading, used: frozenset[str]) -> str:
+    """A general text of advice without sentences on tools that aren't `used`; "" = it is of another time.
+
+    Its first sentence is for anybody, whatever it lists.
+    """
+    first, *rest = sentences(text)
+    if not fits_time(first, reading) or has_already(first, reading):
+        return ""
+    kept = trimmed(" ".join(rest), lambda clause: _fits(clause, used, reading))
+    return f"{first} {kept}".strip() if kept else re2.sub(";$", ".", first)
 
 
 def _fitting(items: Sequence[str], fits: Callable[[str], bool]) -> tuple[str, ...]:

@@ -8,17 +8,14 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from packaging.specifiers import SpecifierSet
-from packaging.version import InvalidVersion, Version
 
 from embeddings.encoder import Encoder
 from embeddings.lexical import LexicalIndex
 from knowledge.evidence import Reading, read_report
 from knowledge.evidence.lines import Kind
+from knowledge.findings.conditions import held_by, of_framework, of_version
 from knowledge.findings.failure import Failure
-from knowledge.findings.fitting import released, written
 from knowledge.findings.source import Example
-from knowledge.frameworks import frameworks
 from knowledge.judging.features import Floats, embed
 from knowledge.judging.retrieve import query_text
 from knowledge.report import Report
@@ -127,9 +124,6 @@ NAMES = (
     "another_line",
 )
 """What the columns are, in order."""
-# Libraries that entries are about but no tracker of ours; and before Keras 3, what Keras ran on was TensorFlow.
-_OTHERS = {"accelerate": "pytorch", "transformers": "pytorch", "vllm": "pytorch", "keras": "tensorflow"}
-_PARENTS = {one.id: one.built_on for one in frameworks() if one.built_on} | _OTHERS
 _SAID = frozenset({Kind.PROSE, Kind.HEADING, Kind.COMMAND, Kind.ENVIRONMENT})
 _READ = frozenset({Kind.LOG, Kind.CODE, *_SAID})
 
@@ -197,7 +191,7 @@ class Catalogue:
             entry = self._list[n]
             lines = found.get(n, [])
             places = {where for _, where, _ in lines}
-            frameworks, versions = _framework(entry, reading), _versions(entry, reading)
+            framework, version = of_framework(entry, reading), of_version(entry, reading)
             rows.append(
                 [
                     1.0,
@@ -214,15 +208,15 @@ class Catalogue:
                     z_words[n] / 3,
                     float(n == int(words.argmax()) and words[n] > 0),
                     both[n] / 6 if both[n] > 3 else 0.0,
-                    float(frameworks == 1),
-                    float(frameworks == -1),
-                    float(versions == 1),
-                    float(versions == -1),
+                    float(framework == 1),
+                    float(framework == -1),
+                    float(version == 1),
+                    float(version == -1),
                     float(np.log(sum(symptom.get(id, 0.0) for id in entry.symptom) + 0.02)),
                     float(bool(telling - {n}) and n not in telling),
                 ]
             )
-            held.append(_held(entry, frameworks, versions, reading))
+            held.append(held_by(entry, reading))
         numbers = tuple(tuple(dict.fromkeys(number for number, _, _ in found.get(n, []))) for n in chosen)
         ids = tuple(self.profiles.ids[n] for n in chosen)
         return Pairs(ids, np.array(rows).reshape(-1, len(NAMES)), numbers, tuple(held))
@@ -239,54 +233,3 @@ def _where(kind: Kind) -> str:
 def _standard(values: Array) -> Array:
     spread = values.std()
     return np.asarray((values - values.mean()) / spread if spread > 0 else values * 0)
-
-
-def about_another(entry: Failure, reading: Reading) -> bool:
-    """Whether the entry is about other frameworks than the report's."""
-    return _framework(entry, reading) == -1
-
-
-def _framework(entry: Failure, reading: Reading) -> int:
-    """1: the entry is about the report's framework; -1: about others; 0: about any, or the report does not say."""
-    said = reading.framework
-    if not said or not entry.frameworks:
-        return 0
-    family = {said, _PARENTS.get(said, "")} - {""}
-    if family & set(entry.frameworks):
-        return 1
-    below = {f for f, parent in _PARENTS.items() if parent == said}
-    return 0 if below & set(entry.frameworks) else -1
-
-
-def _versions(entry: Failure, reading: Reading) -> int:
-    """1: a stated version is affected; -1: none of the stated ones is, or it wasn't out yet; 0: not told."""
-    verdicts = [
-        _affected(wanted, reading.versions[component])
-        for component, wanted in entry.versions.items()
-        if component in reading.versions
-    ]
-    known = [v for v in verdicts if v is not None]
-    if known:
-        return 1 if any(known) else -1
-    return -1 if any(_not_out_yet(c, wanted, reading) for c, wanted in entry.versions.items()) else 0
-
-
-def _not_out_yet(component: str, wanted: str, reading: Reading) -> bool:
-    """Whether the first affected release came out after the report was written."""
-    first = [Version(s.version) for s in SpecifierSet(wanted) if s.operator in (">=", ">", "==")]
-    month = released(component, min(first)) if first else None
-    latest = written(reading)
-    return month is not None and latest is not None and month > latest
-
-
-def _affected(wanted: str, stated: str) -> bool | None:
-    try:
-        return SpecifierSet(wanted).contains(Version(stated).public, prereleases=True)
-    except InvalidVersion:
-        return None
-
-
-def _held(entry: Failure, framework: int, versions: int, reading: Reading) -> tuple[str, ...]:
-    stated = [f"{c} {reading.versions[c]}" for c in entry.versions if c in reading.versions]
-    met: Sequence[str] = stated if versions == 1 else ()
-    return (*met, *([reading.framework] if framework == 1 and reading.framework else []))

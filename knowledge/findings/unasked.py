@@ -16,10 +16,11 @@ from knowledge.evidence import Reading
 from knowledge.evidence.facts_table import framework_of
 from knowledge.evidence.lines import Kind, Line, read_stamp, seconds_between
 from knowledge.evidence.units import Decisive
+from knowledge.findings.conditions import contradicted, of_framework
 from knowledge.findings.failure import Failure
-from knowledge.findings.fitting import Fitted, has_release, newer_release, sentences
+from knowledge.findings.fitting import Fitted, has_release, newer_release
 from knowledge.findings.matcher import Match
-from knowledge.findings.pairs import about_another
+from knowledge.findings.tried import Tried, remedies
 from knowledge.frameworks import framework_of_repository, frameworks, general_ids
 
 # Reports that a known failure would not help: those of a regression, and those that name the defect themselves.
@@ -39,74 +40,6 @@ def knows_better(reading: Reading) -> bool:
 def _words() -> re2._Regexp:
     table = tomllib.loads(_EXPERT_FILE.read_text("utf-8"))
     return re2.compile("(?i)" + "|".join(word for words in table.values() for word in words))
-
-
-# What the reporter has already set or tried, so that no advice repeats it.
-
-_TRIED_FILE = Path(__file__).with_name("tried.toml")
-_OWN = frozenset({Kind.CODE, Kind.COMMAND, Kind.ENVIRONMENT, Kind.PROSE, Kind.HEADING})
-_CODE = re2.compile(r"`([^`]+)`")
-# "NCCL_P2P_DISABLE=1", "find_unused_parameters=True", "--shm-size=16g", '"stage3_x": true', "pip install x==1.2"
-_SETTING = re2.compile(
-    r"(?:^|[\s(\"'{,])("
-    r"(?:--?)?[A-Za-z][\w.-]{2,}(?:=|\": ?)[\"']?[\w.:/\"'-]+|--[a-z][\w-]{3,}|[A-Z][A-Z0-9]+_[A-Z0-9_]{3,})"
-)
-_TRIED = re2.compile(
-    r"(?i)\b(?:tried|trying|attempted|already|even (?:if|when|after|with|though)|regardless|no matter"
-    r"|(?:doesn'?t|didn'?t|does not|did not|don'?t|won'?t|not) (?:help|work|solve|fix|change|resolve|make)\w*"
-    r"|no (?:luck|effect|difference|avail|success)|without success|same (?:error|issue|problem|result|behaviou?r)"
-    r"|still (?:get|getting|fail|see|happen|hang|crash|have|having|occur|the same|there|exist|persist)\w*|persists"
-    r"|(?:have|has|'ve) (?:set|checked|verified|confirmed|increased|disabled|enabled|added|changed|updated|upgraded)"
-    r"|to rule out|ruled out|made sure)\b"
-)
-_ASKED = re2.compile(r"(?is)\btried[^\n.]{0,40}\n(.{0,800})")
-"""A form's question after what was tried, and what stands below it."""
-_STOP = re2.compile(r"(?:[.!?]\s+|\n\s*\n|\n\s*[-*]\s)")
-
-
-def tried_already(entry: Failure, reading: Reading) -> bool:
-    """Whether the first thing that the entry advises is set in the report, or its author says to have tried it."""
-    first, *rest = sentences(entry.answer)
-    advice = rest or [first]
-    wanted = [setting for sentence in advice for setting in _settings(sentence)]
-    own = "\n".join([reading.report.title, *(line.text for line in reading.lines if line.kind in _OWN)])
-    if wanted and _squeezed(wanted[0]) in _squeezed(own):
-        return True
-    tries = [
-        said for said in _STOP.split(f"{reading.report.title}\n\n{reading.prose}") if _TRIED.search(said)
-    ]
-    tries += [m.group(1) for m in _ASKED.finditer(reading.report.body)]
-    return any(_tries(entry, advice, said) for said in tries)
-
-
-def _tries(entry: Failure, advice: list[str], said: str) -> bool:
-    """Whether a sentence of the report says that the entry's first remedy was tried."""
-    names = set(_settings(advice[0]))
-    if any(_name(setting) in said for setting in names if len(_name(setting)) > 5):
-        return True
-    actions = [row for row in _actions() if row[0].search(said)]
-    return any(wording.search(advice[0]) for _, wording in actions)
-
-
-@cache
-def _actions() -> tuple[tuple[re2._Regexp, re2._Regexp], ...]:
-    table = tomllib.loads(_TRIED_FILE.read_text("utf-8"))
-    return tuple(
-        (re2.compile(f"(?i){row['said']}"), re2.compile(f"(?i){row['advice']}")) for row in table.values()
-    )
-
-
-def _settings(text: str) -> list[str]:
-    """Settings and flags in the code of a sentence, in order."""
-    return [m.group(1) for span in _CODE.finditer(text) for m in _SETTING.finditer(span.group(1))]
-
-
-def _name(setting: str) -> str:
-    return str(re2.split(r'=|": ?', setting)[0]).strip("-\"' ")
-
-
-def _squeezed(text: str) -> str:
-    return str(re2.sub(r"[\s\"']+", "", text))
 
 
 # Whether an exception comes out of the tracker's own library: its maintainers need no advice for users.
@@ -233,8 +166,11 @@ def names_the_fix(entry: Failure, reading: Reading) -> bool:
     return entry.cause[0] == "framework_defect" or newer_release(entry.fixed_in, reading)
 
 
-Objection = Literal["expert", "framework", "release", "tried", "defect", "consequence", "denied", "solved"]
-"""expert: a regression, or diagnosed already; framework: the entry is about others; release: the advice is of another
+Objection = Literal[
+    "expert", "framework", "condition", "release", "tried", "defect", "consequence", "denied", "solved"
+]
+"""expert: a regression, or diagnosed already; framework: the entry is about others; condition: another
+launcher, platform or number of processes; release: the advice is of another
 time or tool; tried: in the report already; defect: inside the tracker's own library; consequence: rests on a warning
 alone; denied: the author says that it isn't so; solved: the reporter's release has the fix."""
 
@@ -254,8 +190,10 @@ def objection(match: Match, fitted: Fitted, reading: Reading) -> Objection | Non
     entry = match.failure
     if knows_better(reading):
         return "expert"
-    if of_code(entry) and about_another(entry, reading):
+    if of_code(entry) and of_framework(entry, reading) < 0:
         return "framework"
+    if contradicted(entry, reading):
+        return "condition"
     if not fitted.whole:
         return "release"
     # Who confirmed the entry read the other lines, too.
@@ -267,7 +205,7 @@ def objection(match: Match, fitted: Fitted, reading: Reading) -> Objection | Non
         return "solved"
     if is_the_librarys(entry, reading) and not names_the_fix(entry, reading):
         return "defect"
-    if tried_already(fitted.entry, reading):
+    if Tried.of(reading).holds(remedies(fitted.entry.answer)):
         return "tried"
     return None
 

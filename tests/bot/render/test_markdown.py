@@ -20,12 +20,16 @@ def test_the_known_failure_comes_first_and_the_rest_is_folded() -> None:
     text = of(a_triage())
     told = (
         "## Triage of `acme/train#1`",
-        "### Known failure: NCCL picked an interface that the other node can't reach, likely (94%)",
+        "### Known failure, likely: NCCL picked an interface that the other node can't reach",
         "line 2: Watchdog caught timeout",
         "Set `NCCL_SOCKET_IFNAME=eth0`.",
         "- Check: `NCCL_DEBUG=INFO torchrun train.py`",
         "- Fix: Set `NCCL_SOCKET_IFNAME`.",
+        "`bot failures show nccl-wrong-interface`",
         "<details>",
+        "Hang, likely; cause: Network between machines, more likely than not.",
+        "Hang (D.2.1) 83%",
+        "Known failure `nccl-wrong-interface`: 94%. Sources: [`",
         "Similar issues",
         "named the right interface",
     )
@@ -38,7 +42,8 @@ def test_without_a_sure_failure_fixes_of_similar_reports_are_listed() -> None:
     for findings in ([], [a_finding(sure=False, p=0.4)]):
         text = of(a_triage(findings=findings)).split("<details>")[0]
         assert "Fixes that worked for similar reports" in text
-        assert "12 of 31" in text
+        assert "12 of 31" not in text, "counts are for the fold"
+    assert "12 of 31" in of(a_triage(findings=[]))
     assert "No known failure matches." in of(a_triage(findings=[]))
     assert "No known failure" not in of(a_triage(findings=[], type=axis(("howto", 0.8))))
 

@@ -29,13 +29,12 @@ def words(triage: Triage, **more: Any) -> str:
 def test_the_known_failure_comes_first_with_its_line_one_check_and_fixes() -> None:
     text = words(a_triage())
     told = (
-        "Known failure: NCCL picked an interface that the other node can't reach likely (94%)",
+        "Known failure, likely: NCCL picked an interface that the other node can't reach",
         "do this now Set `NCCL_SOCKET_IFNAME`.",
         "then `NCCL_DEBUG=INFO torchrun train.py`",
         "line 2 Watchdog caught timeout",
         "NCCL connects over `docker0`",
         "more: bot failures show nccl-wrong-interface",
-        "Hang (D.2.1), likely (83%); cause: Network between machines, probable (61%).",
         "Evidence",
         "--out-script diagnose.sh",
         "--long",
@@ -115,7 +114,7 @@ def test_however_much_there_is_to_say_it_fits_one_screen_and_begins_with_the_dec
 def test_brief_says_finding_why_and_what_to_do() -> None:
     text = " ".join(printed_brief(a_triage()).split())
     told = (
-        "found Known failure: NCCL picked an interface",
+        "found Known failure, likely: NCCL picked an interface",
         "why NCCL connects over `docker0`, which has no route between nodes.",
         "do this now Set `NCCL_SOCKET_IFNAME`.",
         "then `NCCL_DEBUG=INFO torchrun train.py`",
@@ -193,7 +192,7 @@ def test_a_question_and_a_foreign_report_get_no_orders() -> None:
 def test_a_guess_is_called_one_and_general_fixes_wait_for_long() -> None:
     text = words(a_triage(findings=[a_finding(sure=False, p=0.4)]))
     assert "Possibly: NCCL picked" in text
-    assert "possible (40%)" in text
+    assert "%" not in text
     assert "Fixes that worked for similar reports" not in text
     assert "Fixes that worked for similar reports" in words(a_triage(findings=[]))
 
@@ -203,7 +202,7 @@ def test_of_further_findings_the_answer_alone() -> None:
         id="b", title="Another one", answer="Its answer.", check=["its check"], remedy=["its fix"]
     )
     text = words(a_triage(findings=[a_finding(), second]))
-    assert "Known failure: Another one" in text
+    assert "Known failure, likely: Another one" in text
     assert "Its answer." in text
     assert "its check" not in text
     assert "its fix" not in text
@@ -213,7 +212,7 @@ def test_without_a_known_failure_it_says_so_for_a_failure_only() -> None:
     assert "No known failure matches." in printed(a_triage(findings=[]))
     question = a_triage(findings=[], type=axis(("howto", 0.8)))
     assert "No known failure matches." not in printed(question)
-    assert "This reads like a question, likely (80%)." in words(question)
+    assert "This reads like a question, likely." in words(question)
 
 
 def test_at_most_two_things_are_asked_for() -> None:

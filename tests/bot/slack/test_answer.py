@@ -131,12 +131,12 @@ def text_of(triage: Triage, **view: Any) -> str:
 def test_a_known_failure_comes_first_with_its_line_its_answer_and_one_check() -> None:
     text = text_of(a_triage())
     words = (
-        "*Known failure: NCCL picked an interface that the other node can't reach*, likely (94%)",
+        "*Known failure, likely: NCCL picked an interface that the other node can't reach*",
         "`Watchdog caught timeout`",
         "Set `NCCL_SOCKET_IFNAME=eth0`",
         "Check: `NCCL_DEBUG=INFO torchrun train.py`",
-        "Hang (`D.2.1`), likely (83%).",
-        "Cause: Network environment, probable (61%).",
+        "Hang, likely.",
+        "Cause: Network environment, more likely than not.",
         "Based on these lines:",
         "1 | It hangs.",
         "The output with `NCCL_DEBUG=INFO` of all ranks.",
@@ -151,9 +151,8 @@ def test_a_known_failure_comes_first_with_its_line_its_answer_and_one_check() ->
 
 def test_a_guess_is_called_one_and_fixes_stay() -> None:
     text = text_of(a_triage(findings=[a_finding(sure=False, p=0.4)]))
-    assert text.startswith(
-        "*Possibly: NCCL picked an interface that the other node can't reach*, possible (40%)"
-    )
+    assert text.startswith("*Possibly: NCCL picked an interface that the other node can't reach*")
+    assert "%" not in text
     assert "Fixes that worked for similar reports" in text
 
 
@@ -164,25 +163,28 @@ def test_at_most_two_known_failures_are_named() -> None:
 
 def test_a_known_failure_is_named_for_what_may_be_a_question() -> None:
     asked = axis(("howto", 0.8), ("fault", 0.2))
-    assert text_of(a_triage(type=asked)).startswith("*Known failure: ")
+    assert text_of(a_triage(type=asked)).startswith("*Known failure, likely: ")
 
 
 def test_without_a_known_failure_an_answer_says_what_why_and_what_helped() -> None:
     passed = render(View("0a1b2c", a_triage(findings=[]), FakeCore().name))
     text = shown({"blocks": list(passed.blocks)})
     for part in (
-        "*Hang (`D.2.1`), likely (83%)*",
-        "Cause: Network environment, probable (61%).",
+        "*Hang, likely*",
+        "Cause: Network environment, more likely than not.",
         "1 | It hangs.",
         "*Fixes that worked for similar reports*",
-        "1. *Fix network setting of devices*, 12 of 31 labeled hangs in training",
+        "1. *Fix network setting of devices*",
         "Set `NCCL_SOCKET_IFNAME` to the interface",
         "The output with `NCCL_DEBUG=INFO` of all ranks.",
         "Only you see this.",
     ):
         assert part in text, part
     assert "Similar issues" not in text
-    assert passed.text == "Triage: Hang, likely (83%)"
+    assert passed.text == "Triage: Hang, likely"
+    unfolded = text_of(a_triage(findings=[]), extras=True)
+    for detail in ("%", "12 of 31", "D.2.1"):
+        assert detail not in text and detail in unfolded, detail
     assert list(buttons({"blocks": list(passed.blocks)})) == ["dt_script", "dt_more", "dt_wrong", "dt_share"]
 
 
@@ -195,15 +197,12 @@ def test_the_folded_part_holds_cases_and_rankings() -> None:
     assert "dt_more" not in buttons({"blocks": list(passed.blocks)})
 
 
-def test_a_fix_links_to_a_case_that_it_resolved() -> None:
-    near = [
-        n.model_copy(update={"labels": CaseLabels(type="fault", fix=["network"])})
-        for n in a_triage().neighbours
-    ]
-    passed = render(View("0a1b2c", a_triage(findings=[], neighbours=near), FakeCore().name))
-    assert "A near case that it resolved: <https://github.com/horovod/horovod/issues/1006|" in shown(
-        {"blocks": list(passed.blocks)}
-    )
+def test_outside_the_field_a_known_failure_still_comes_first() -> None:
+    text = text_of(a_triage(scope="other_field"))
+    assert text.startswith("*Known failure, likely: ")
+    assert "doesn't look like a report about distributed training" in text
+    nothing = text_of(a_triage(scope="other_field", findings=[]))
+    assert nothing.startswith("*This doesn't look like a report about distributed training.*")
 
 
 def test_a_shared_answer_has_no_share_button_and_says_how_to_go_on() -> None:
@@ -220,16 +219,14 @@ def test_what_cannot_be_told_is_said_so_with_what_is_closest() -> None:
         View("0a", a_triage(findings=[], stage=unsure, symptom=symptom, cause=causes), FakeCore().name)
     )
     text = shown({"blocks": list(passed.blocks)})
-    assert text.startswith(
-        "The symptom is unclear; closest: Hang (`D.2.1`) 40%, Hang &amp; timeout (`B.2`) 20%.\n"
-    )
+    assert text.startswith("The symptom is unclear; closest: Hang, Hang &amp; timeout.\n")
     assert "Cause" not in text
     assert passed.text == "Triage: nothing certain"
 
 
 def test_a_stage_is_named_where_the_symptom_is_open() -> None:
     triage = a_triage(findings=[], symptom=axis(("D.2.1", 0.4), claim=False))
-    assert text_of(triage).startswith("*Training &amp; evaluation (`D`), likely (90%)*")
+    assert text_of(triage).startswith("*Training &amp; evaluation, likely*")
 
 
 @pytest.mark.parametrize(
@@ -252,7 +249,7 @@ def test_the_notification_names_a_known_failure_only_when_it_is_sure() -> None:
     ]
     assert said == [
         "Triage: NCCL picked an interface that the other node can't reach",
-        "Triage: Hang, likely (83%)",
+        "Triage: Hang, likely",
     ]
 
 
@@ -276,9 +273,14 @@ def test_a_known_error_is_explained_below_its_line() -> None:
 
 
 def test_a_question_gets_cases_and_no_cause() -> None:
-    question = a_triage(type=axis(("howto", 0.8), ("fault", 0.2)), findings=[])
+    kind = axis(("howto", 0.8), ("fault", 0.2))
+    (near,) = a_triage().neighbours
+    answered = near.model_copy(update={"labels": CaseLabels(type="howto", topic="launch")})
+    topic = Advice(fixes=[], topic=axis(("launch", 0.7)))
+    question = a_triage(type=kind, findings=[], neighbours=[near, answered], advice=topic)
     text = text_of(question)
-    assert text.startswith("*This reads like a question, not a failure*, likely (80%).")
+    assert text.startswith("*This reads like a question, not a failure*, likely.")
+    assert text.count("How it ended") == 1, "a failure's ending answers no question"
     assert render(View("0a1b2c", question, FakeCore().name)).text == "Triage: not a failure"
     assert "Similar issues" in text
     assert "Cause" not in text

@@ -195,7 +195,7 @@ def test_not_right_stores_a_correction_and_shows_it(opened: OpenService, fake: F
             assert (stored.by, stored.body) == ("U1", "NCCL timeout on rank 3")
             message = fake.to("U1")[-1]
             assert message["replace_original"] is True
-            first = "*Hang &amp; timeout while setting up (`B.2`), set by a person*"
+            first = "*Hang &amp; timeout while setting up, set by a person*"
             assert shown(message).splitlines()[0] == first
             assert "Set by a person: " in shown(message)
             assert "Known failure" not in shown(message), "what people set contradicts it"

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from knowledge.concluding import around, conclude_from, findings_of
+from knowledge.concluding import conclude_from, findings_of
 from knowledge.evidence import read_report
+from knowledge.evidence.units import cut
 from knowledge.findings.failure import Failure
 from knowledge.findings.matcher import Match
 from knowledge.judging.axes import JUDGED, Judged, axis_ids
@@ -63,10 +64,11 @@ def test_a_near_miss_of_a_sure_finding_is_shown_only_with_a_line_of_its_own() ->
 def test_a_long_line_is_cut_between_words_around_what_tells() -> None:
     text = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi"
     start = text.index("theta")
-    assert around(text, start, start + 5, 26) == "…eta theta iota kappa…"
-    assert around(text, 0, 5, 26) == "alpha beta gamma delta…"
-    assert around(text, len(text) - 2, len(text), 26).endswith("omicron pi")
-    assert around("short", 0, 3, 26) == "short"
+    piece, telling = cut(text, start, 26)
+    assert (piece, piece[telling:][:5]) == ("…eta theta iota kappa…", "theta")
+    assert cut(text, 0, 26) == ("alpha beta gamma delta…", 0)
+    assert cut(text, len(text) - 2, 26)[0].endswith("omicron pi")
+    assert cut("short", 3, 26) == ("short", 3)
 
 
 def test_a_line_that_is_not_there_is_not_quoted() -> None:
@@ -97,3 +99,27 @@ def test_a_telltale_line_says_more_than_a_type_that_nobody_claims() -> None:
 
     assert found(match("a", 0.95, sure=True, lines=(4,))) == ["a"]
     assert found(match("a", 0.35, lines=(4,))) == []
+
+
+def test_remedies_that_were_tried_are_left_out_and_the_rest_stays() -> None:
+    body = "It fails:\n\n```\nRuntimeError: Address already in use\n```\n\nI tried `--master_port=29501`."
+    reading = read_report(Report("r", "Port problem", body), SignatureTable([]))
+    one = replace(
+        entry("a"),
+        answer="The port is taken. Pass `--master_port=29501`.",
+        remedy=("Pass `--master_port=29501`.", "Stop the old job."),
+    )
+    (finding,) = findings_of([Match(one, 0.4, (4,), (), sure=False)], reading)
+    assert finding.tried
+    assert finding.remedy == ["Stop the old job."]
+    (fresh,) = findings_of([Match(one, 0.4, (4,), (), sure=False)], READING)
+    assert not fresh.tried
+    assert fresh.remedy == list(one.remedy)
+
+
+def test_the_command_that_fails_is_not_its_own_cure() -> None:
+    body = "```\n$ pip install horovod\nRuntimeError: Address already in use\n```\n"
+    reading = read_report(Report("r", "Install fails", body), SignatureTable([]))
+    one = replace(entry("a"), remedy=("Run `pip install horovod`.", "Install CMake first."))
+    (finding,) = findings_of([Match(one, 0.4, (3,), (), sure=False)], reading)
+    assert finding.remedy == ["Install CMake first."]

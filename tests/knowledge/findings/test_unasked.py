@@ -10,6 +10,7 @@ from knowledge.evidence import Reading, read_report
 from knowledge.findings.failure import Failure
 from knowledge.findings.fitting import fit
 from knowledge.findings.matcher import Match
+from knowledge.findings.tried import Tried, remedies
 from knowledge.findings.unasked import (
     denied,
     is_the_librarys,
@@ -18,7 +19,6 @@ from knowledge.findings.unasked import (
     raised_inside,
     rests_on_consequences,
     solved,
-    tried_already,
 )
 from knowledge.report import Report
 from tests.knowledge.findings.tiny import TABLE, entry
@@ -51,7 +51,7 @@ SHM = entry("shm", answer="Shared memory is full. Start the container with `--sh
     ],
 )
 def test_what_was_tried(one: Failure, text: str, tried: bool) -> None:
-    assert tried_already(one, of(text)) is tried
+    assert Tried.of(of(text)).holds(remedies(one.answer)) is tried
 
 
 INSIDE = """```
