@@ -76,7 +76,7 @@ def print_triage(
         (SAME_FAILURE, _earlier(triage)),
         (DIAGNOSTICS, _measured(triage)),
         ("Evidence", _evidence(triage, source.place, long=long)),
-        (TRIED, _fixes(triage, long=long)),
+        (TRIED, _fixes(triage, source, long=long)),
         (NARROW_DOWN, _missing(triage)),
         ("Second reader", _second(triage, long=long)),
         ("Classification", _axes(triage, taxonomy) if long else None),
@@ -297,12 +297,13 @@ def _measured(triage: Triage) -> RenderableType | None:
     return Group(*(Text(f"- {sentence}") for sentence in triage.measured)) if triage.measured else None
 
 
-def _fixes(triage: Triage, *, long: bool) -> RenderableType | None:
+def _fixes(triage: Triage, source: Source, *, long: bool) -> RenderableType | None:
     """Fix patterns of the study: where no known failure says more, or everything is wanted."""
     if not triage.advice.fixes or (not long and triage.findings):
         return None
     if not long:
-        fixes = by_support(with_cases(triage.advice)[:BRIEF_FIXES])
+        said = {text for _, text in decision(triage, source)}
+        fixes = [fix for fix in by_support(with_cases(triage.advice)[:BRIEF_FIXES]) if fix.text not in said]
         return Group(*(Text(f"- {fix.text}") for fix in fixes)) if fixes else None
     parts = [
         Text.assemble(f"- {fix.text}", (f"  {supported(fix.support)}; {fix.p:.0%}", "dim"))

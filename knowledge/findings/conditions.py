@@ -9,7 +9,8 @@ from knowledge.evidence import Reading
 from knowledge.evidence.launch_found import named_launchers
 from knowledge.evidence.lines import Kind
 from knowledge.findings.failure import Failure
-from knowledge.findings.fitting import platforms_in, released, written
+from knowledge.findings.fitting import platforms_in
+from knowledge.findings.releases import released, written
 from knowledge.frameworks import frameworks
 
 # Libraries that entries are about but no tracker of ours; and before Keras 3, what Keras ran on was TensorFlow.

@@ -3,171 +3,19 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
 
 import re2
-from packaging.version import Version
 
 from knowledge.evidence import Reading
 from knowledge.evidence.lines import Kind
 from knowledge.findings.failure import Failure
+from knowledge.findings.releases import fits_time, has_already
 from knowledge.frameworks import framework_ids
-from knowledge.versions.facts import parse_version
-
-# Which releases there were when a report was written, and what advice needs (releases.toml).
-
-_RELEASES_FILE = Path(__file__).with_name("releases.toml")
-_EARLIEST = "2015"
-"""A report "opened" in 1970 has no date."""
-SLACK = 12
-"""Months between the newest release that a report names and the report, where its own date is unknown."""
-_NAMES = {
-    "pytorch": "torch", "torch": "torch", "lightning": "pytorch-lightning", "pytorch-lightning": "pytorch-lightning",
-    "pytorch lightning": "pytorch-lightning", "tensorflow": "tensorflow", "tf": "tensorflow", "horovod": "horovod",
-    "ray": "ray", "deepspeed": "deepspeed", "transformers": "transformers", "accelerate": "accelerate",
-    "nccl": "nccl", "mxnet": "mxnet", "keras": "keras", "numpy": "numpy", "cuda": "cuda",
-}  # fmt: skip
-_NAMED = re2.compile(
-    r"(?i)\b(?P<name>pytorch lightning|" + "|".join(sorted(_NAMES, key=len, reverse=True)) + r")"
-    r"(?P<op>\s*(?:>=|==|~=|<=|<|>)\s*|[ -])v?(?P<v>\d+\.\d+(?:\.\d+)?)(?P<plus>\+|,? (?:and|or) (?:later|newer|up))?"
-)
-_BEFORE = re2.compile(r"(?i)\b(?:before|older than|up to|until|below|less than|through)\s*(?:the )?$")
-_FROM = re2.compile(r"(?i)\b(?:since|from|as of|starting with)\s*$")
-_TAKE = re2.compile(
-    r"(?i)\b(?:upgrad\w*|updat\w*|install|move|go|switch|use|take|wheel|release)"
-    r"(?: to| from| at least| the| a| with| later)*\s*$"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """A release that a text names: what it takes to follow the advice, or what is true from it on."""
-
-    component: str
-    release: Version
-    upgrade: bool
-    """The advice is to install it; otherwise the reporter has to have it already."""
-
-
-@cache
-def _tables() -> tuple[
-    Mapping[str, tuple[tuple[Version, str], ...]], tuple[tuple[str, Version, re2._Regexp], ...]
-]:
-    table = tomllib.loads(_RELEASES_FILE.read_text("utf-8"))
-    dates = {
-        component: tuple(sorted((Version(v), month) for v, month in rows.items()))
-        for component, rows in table["dates"].items()
-    }
-    features = tuple(
-        (row["component"], Version(row["since"]), re2.compile("|".join(row["words"])))
-        for row in table["feature"]
-    )
-    return dates, features
-
-
-def released(component: str, release: Version) -> str | None:
-    """The month ("2021-03") in which a release came out; None where that is unknown. A month too early at most."""
-    dates, _ = _tables()
-    known = dates.get(component, ())
-    if not known or release < known[0][0]:
-        return None
-    return max((v, month) for v, month in known if v <= release)[1]
-
-
-def written(reading: Reading) -> str | None:
-    """The latest month in which the report can have been written; None = today, for all that is known."""
-    if reading.report.opened > _EARLIEST:
-        return reading.report.opened[:7]
-    months = [
-        month
-        for component, text in reading.versions.items()
-        if (version := parse_version(text)) is not None and (month := released(component, version))
-    ]
-    return _later(max(months), SLACK) if months else None
-
-
-def _later(month: str, by: int) -> str:
-    year, number = map(int, month.split("-"))
-    years, number = divmod(number - 1 + by, 12)
-    return f"{year + years:04d}-{number + 1:02d}"
-
-
-@lru_cache(maxsize=1 << 13)
-def named(clause: str) -> tuple[Named, ...]:
-    """Releases that a clause of advice needs, by number or by what exists only since then."""
-    return tuple(_named(clause))
-
-
-def _named(clause: str) -> Iterator[Named]:
-    for match in _NAMED.finditer(clause):
-        component = _NAMES[match.group("name").lower()]
-        before = clause[: match.start()]
-        op = match.group("op").strip()
-        if op.startswith("<") or _BEFORE.search(before):
-            continue
-        since = bool(match.group("plus") or op in (">=", ">")) or bool(_FROM.search(before))
-        upgrade = bool(op or _TAKE.search(before))
-        if since or upgrade:
-            yield Named(component, Version(match.group("v")), upgrade)
-    _, features = _tables()
-    for component, since_release, words in features:
-        if words.search(clause):
-            yield Named(component, since_release, upgrade=False)
-
-
-def fits_time(clause: str, reading: Reading) -> bool:
-    """Whether the releases that a clause needs exist for the reporter.
-
-    A feature must exist in the release that the report states; what is to be installed must have come out.
-    """
-    for need in named(clause):
-        month = released(need.component, need.release)
-        if month is not None and (latest := written(reading)) is not None and month > latest:
-            return False
-        stated = parse_version(reading.versions.get(need.component, ""))
-        if stated is not None and not need.upgrade and _older(stated, need.release):
-            return False
-    return True
-
-
-def has_already(clause: str, reading: Reading) -> bool:
-    """Whether the clause advises a release that the reporter has, or an older one."""
-    wanted = [need for need in named(clause) if need.upgrade]
-    stated = [parse_version(reading.versions.get(need.component, "")) for need in wanted]
-    return bool(wanted) and all(
-        have is not None and have >= need.release for have, need in zip(stated, wanted, strict=True)
-    )
-
-
-def has_release(fixed_in: str, reading: Reading) -> bool:
-    """Whether the reporter has the release that "fixed in" names, or a newer one."""
-    found = [(_NAMES[m.group("name").lower()], Version(m.group("v"))) for m in _NAMED.finditer(fixed_in)]
-    stated = [(release, parse_version(reading.versions.get(name, ""))) for name, release in found]
-    return bool(stated) and all(have is not None and have >= release for release, have in stated)
-
-
-def newer_release(fixed_in: str, reading: Reading) -> bool:
-    """Whether "fixed in" names a release that is newer than the reporter's."""
-    found = [(_NAMES[m.group("name").lower()], Version(m.group("v"))) for m in _NAMED.finditer(fixed_in)]
-    stated = [(release, parse_version(reading.versions.get(name, ""))) for name, release in found]
-    return any(have is not None and have < release for release, have in stated)
-
-
-def _older(stated: Version, needed: Version) -> bool:
-    """Whether a version is surely older: "1" is not older than 1.5."""
-    width = min(len(stated.release), len(needed.release))
-    return Version(stated.base_version).release[:width] < needed.release[:width]
-
-
-def in_order() -> bool:
-    """Whether dates grow with releases, which tests hold; TensorFlow 1.15 came after 2.0."""
-    dates, _ = _tables()
-    return all(a[1] <= b[1] for rows in dates.values() for a, b in pairwise(rows) if a[0].major == b[0].major)
-
 
 _TOOLS_FILE = Path(__file__).with_name("tools.toml")
 _CODE = re2.compile(r"`[^`]*`")
@@ -176,6 +24,10 @@ _GROUP = re2.compile(r"\s*\([^()]*(?:\([^()]*\)[^()]*)*\)")
 _ITEM = re2.compile(r"[;,]\s+(?:or |and )?")
 _OTHERWISE = re2.compile(r",\s+or\s+")
 _OPENING = re2.compile(r"^(?:Or|Otherwise,?|Also|Else,?) ")
+_REFERS = re2.compile(
+    r"^(?:Its?|They|This|That|These|Those|The (?:ones?|former|latter|same)|If (?:so|not|it|that|they|none))\b"
+)
+"""Openings of a sentence that makes no sense without the one before."""
 _COMMAND = 8
 """Characters of a command that can't stand in a report by chance."""
 LEAST_KEPT = 0.5
@@ -189,6 +41,8 @@ class Fitted:
     entry: Failure
     whole: bool
     """What is left of the answer still says what is wrong and what to do about it."""
+    possible: bool
+    """What it says is wrong can be: it needs no release that the reporter can't have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +122,8 @@ def fit(entry: Failure, reading: Reading) -> Fitted:
         remedy=tuple(text for text in _fitting(entry.remedy, fits) if not _runs(text, run)),
     )
     enough = len(answer) >= LEAST_KEPT * len(entry.answer) and remedied
-    return Fitted(kept, enough and fits_time(first, reading))
+    possible = fits_time(first, reading)
+    return Fitted(kept, enough and possible, possible)
 
 
 def _fits(clause: str, used: frozenset[str], reading: Reading) -> bool:
@@ -324,7 +179,9 @@ def trimmed(text: str, fits: Callable[[str], bool]) -> str:
     dropped = False
     for sentence in sentences(text):
         short = _without_asides(sentence, fits)
-        if not fits(short):
+        if dropped and _REFERS.match(short):
+            short = ""
+        if short and not fits(short):
             short = _without_items(short, fits)
         if short:
             kept.append(_capital(_OPENING.sub("", short)) if dropped else short)

@@ -18,8 +18,9 @@ from knowledge.evidence.lines import Kind, Line, read_stamp, seconds_between
 from knowledge.evidence.units import Decisive
 from knowledge.findings.conditions import contradicted, of_framework
 from knowledge.findings.failure import Failure
-from knowledge.findings.fitting import Fitted, has_release, newer_release
+from knowledge.findings.fitting import Fitted
 from knowledge.findings.matcher import Match
+from knowledge.findings.releases import has_release, newer_release
 from knowledge.findings.tried import Tried, remedies
 from knowledge.frameworks import framework_of_repository, frameworks, general_ids
 

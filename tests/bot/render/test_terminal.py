@@ -194,7 +194,11 @@ def test_a_guess_is_called_one_and_general_fixes_wait_for_long() -> None:
     assert "Possibly: NCCL picked" in text
     assert "%" not in text
     assert "Fixes that worked for similar reports" not in text
-    assert "Fixes that worked for similar reports" in words(a_triage(findings=[]))
+    (fix,) = a_triage().advice.fixes
+    two = Advice(fixes=[fix, fix.model_copy(update={"text": "Open the ports."})])
+    without = words(a_triage(findings=[], advice=two))
+    assert "Fixes that worked for similar reports - Open the ports." in without
+    assert without.count(fix.text) == 1, "what is to be done now is not said again"
 
 
 def test_of_further_findings_the_answer_alone() -> None:

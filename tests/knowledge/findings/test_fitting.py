@@ -64,3 +64,18 @@ def test_answers_of_the_catalogue_fit_reports_of_their_own_framework() -> None:
     for one in load_catalogue().values():
         if one.frameworks == ("horovod",):
             assert fit(one, of("horovod/horovod#1", "It fails with PyTorch and TensorFlow.")).whole, one.id
+
+
+def test_a_sentence_that_points_back_goes_with_the_one_before() -> None:
+    def fits(clause: str) -> bool:
+        return "dynamo" not in clause
+
+    text = "List the reasons with dynamo. The one that shows up most often is the cause. Then restart."
+    assert trimmed(text, fits) == "Then restart."
+    assert trimmed("Restart. It helps. List with dynamo.", fits) == "Restart. It helps."
+
+
+def test_a_failure_of_a_later_release_is_not_possible() -> None:
+    one = entry("one", answer="From torch 2.1 on, the call hangs. Set a timeout.")
+    assert not fit(one, of("pytorch/pytorch#1", "It hangs with torch 1.4.0.")).possible
+    assert fit(one, of("pytorch/pytorch#1", "It hangs with torch 2.3.0.")).possible

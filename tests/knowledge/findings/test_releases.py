@@ -8,7 +8,7 @@ import pytest
 
 from knowledge.evidence import Reading, read_report
 from knowledge.findings.failure import load_catalogue
-from knowledge.findings.fitting import (
+from knowledge.findings.releases import (
     fits_time,
     has_already,
     has_release,
