@@ -100,12 +100,12 @@ def _details(triage: Triage, taxonomy: Taxonomy) -> list[str]:
         for axis in ("type", "stage", "symptom", "cause", "fix")
         if (ranking := getattr(triage, axis).ranking)
     ]
-    parts.append("\n".join(rows))
-    parts += [f"- {prose(f.name)}: {supported(f.support)}" for f in with_cases(triage.advice)]
-    parts += [
+    rows += [f"- {prose(f.name)}: {supported(f.support)}" for f in with_cases(triage.advice)]
+    rows += [
         f"- Known failure {code_span(f.id)}: {percent(f.p)}. Sources: {', '.join(map(linked, f.sources[:5]))}"
         for f in triage.findings
     ]
+    parts.append("\n".join(rows))
     if cases := similar(triage, triage.findings):
         parts.append(f"{SIMILAR}:")
         parts += [f"- [{prose(case.title)}]({case.url}): {prose(case.resolution or '')}" for case in cases]
