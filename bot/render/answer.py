@@ -17,6 +17,8 @@ from knowledge.triage import (
     WrittenAnswer,
 )
 
+WHOLE_CHARS = 6_000
+"""Of a comment with its folds: everybody who watches gets it by mail."""
 VISIBLE_CHARS = 900
 """Of the visible part of a comment: the least important sentences go first."""
 _LEAST_NEEDED = ("question", "why", "fix", "check", "what")

@@ -12,6 +12,7 @@ from typing import Literal
 from bot.gate.rules import case_link, source_link
 from bot.render.answer import (
     VISIBLE_CHARS,
+    WHOLE_CHARS,
     answer_parts,
     earlier_links,
     earlier_parts,
@@ -228,7 +229,15 @@ def render_comment(view: View) -> Draft:
     links = {link for case in cases if (link := case_link(case.url))}
     links |= {*finding_links(view.findings), *(source_link(c.source) or "" for c in view.conflicts)}
     links |= set(earlier_links(view.earlier))
-    return Draft("\n\n".join([*parts, *folds]) + "\n", frozenset({*links, script or ""} - {""}))
+    # What two known failures have in their folds may be too much for one mail: the second one's goes.
+    second = {*finding_folds(view.findings)[1:]}
+    if len(_joined([*parts, *folds])) > WHOLE_CHARS:
+        folds = [one for one in folds if one not in second]
+    return Draft(_joined([*parts, *folds]), frozenset({*links, script or ""} - {""}))
+
+
+def _joined(parts: list[str]) -> str:
+    return "\n\n".join(parts) + "\n"
 
 
 def _answer(view: View) -> WrittenAnswer | None:

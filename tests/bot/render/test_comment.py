@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from bot.gate.markdown import MAX_CHARS, pass_markdown
 from bot.github.posting import with_marker
+from bot.render.answer import WHOLE_CHARS
 from bot.render.comment import Level, View, render_comment, render_config_error, render_dismissed
 from bot.render.wording import opening, percent
 from knowledge.corrections import correct
@@ -32,7 +33,6 @@ from tests.bot.live import live
 CORE = FakeCore()
 USUAL_ROOM = 900
 """Characters before the folds in the usual case."""
-WHOLE_ROOM = 6_000
 
 
 def shown(triage: Triage, **view: object) -> str:
@@ -120,7 +120,16 @@ def test_every_entry_of_the_catalogue_fits_and_passes_the_gate(step: int) -> Non
         )
         body = shown(a_triage(findings=[finding]))
         assert len(visible(body)) <= 1_300, entry.id
-        assert len(body) <= WHOLE_ROOM, entry.id
+        assert len(body) <= WHOLE_CHARS, entry.id
+
+
+def test_two_failures_with_much_to_say_fit_into_one_mail() -> None:
+    long = a_finding(why=["**A cause.** " + "It shows in the log. " * 15] * 5, remedy=["Set it. " * 45] * 4)
+    other = long.model_copy(update={"id": "b", "title": "Another one"})
+    body = shown(a_triage(findings=[long, other]))
+    assert len(body) <= WHOLE_CHARS
+    assert "**Another one**" in visible(body)
+    assert body.count("Catalog entry") == 1
 
 
 def test_without_a_known_failure_claims_come_with_their_lines_fixes_and_short_commands() -> None:
