@@ -15,7 +15,7 @@ from bot.github.records import CommentNote, Correction, Dismissal, DraftDecision
 from bot.github.repo_config import RepoConfig
 from bot.github.thread import Command, Malformed, may, parse_command
 from bot.github.triage_issue import load_config, triage_issue
-from bot.github.votes import note_correction, note_vote, thumbs
+from bot.github.votes import note_corrections, note_vote, thumbs
 from bot.history.label_store import Role
 from bot.render.comment import render_dismissed
 from knowledge.diagnostics.result import join_blocks, parse_result, split_blocks
@@ -148,7 +148,7 @@ def _perform(github: GitHub, ports: Ports, given: _Given, command: Command) -> O
         title, body = clean(issue.title), clean(issue.body)
         labels = dict(command.labels)
         store.save_correction(Correction(ref, comment.id, comment.author, now, labels, title, body))
-        note_correction(ports, ref, comment.author, labels, load_config(github, ports, ref.repo))
+        note_corrections(ports, ref, load_config(github, ports, ref.repo))
     if command.word in {"same", "different"}:
         role: Role = "maintainer" if given.by_maintainer else "author"
         if not note_vote(ports, ref, ("same", command.text), comment.author, role, command.word == "same"):

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import structlog
 
 from bot.github.ports import MAY_WRITE, GitHub, Ports
-from bot.github.records import CommentNote, GitHubError, IssueRef
+from bot.github.records import CommentNote, Correction, GitHubError, IssueRef
 from bot.github.repo_config import RepoConfig
-from bot.history.label_store import Kind, Role, Vote
+from bot.history.label_store import Kind, LabelTables, Role, Vote
 from bot.history.search import own_id
 from knowledge.triage import AxisName
 
@@ -27,12 +27,26 @@ def correction_votes(given: Mapping[AxisName, Sequence[str]], config: RepoConfig
     return told
 
 
-def note_correction(
-    ports: Ports, ref: IssueRef, by: str, given: Mapping[AxisName, Sequence[str]], config: RepoConfig
+def recast_corrections(
+    tables: LabelTables, repo: int, number: int, corrections: Sequence[Correction], config: RepoConfig
 ) -> None:
-    """Keep what a maintainer's correction says of labels."""
-    for label, agrees in correction_votes(given, config).items():
-        note_vote(ports, ref, ("label", label), by, "maintainer", agrees)
+    """Keep what maintainers' corrections of an issue, oldest first, say of labels; what was undone says nothing."""
+    votes = [
+        Vote(str(number), "label", label, one.by, "maintainer", agrees, one.at, corrected=True)
+        for one in corrections
+        for label, agrees in correction_votes(one.labels, config).items()
+    ]
+    tables.recast(repo, str(number), votes)
+
+
+def note_corrections(ports: Ports, ref: IssueRef, config: RepoConfig) -> None:
+    """Keep what the corrections of an issue say of labels, where its repository has a history."""
+    if ports.own_labels is None or ports.histories is None:
+        return
+    repo = ports.histories.store.find(ref.repo.full_name, ref.repo.id)
+    if repo is not None:
+        given = ports.store.corrections(ref)
+        recast_corrections(ports.own_labels.tables, repo.key, ref.number, given, config)
 
 
 def note_vote(

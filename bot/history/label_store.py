@@ -38,6 +38,8 @@ class Vote:
     role: Role
     agrees: bool
     at: datetime
+    corrected: bool = False
+    """A correction of axes cast it: it goes when that is undone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +67,23 @@ SELECT (SELECT count(*) FROM history_labels WHERE repo = %(repo)s AND by_person)
 """
 
 
+# The first issue of each repository that the text links to.
 _SLACK = """
-SELECT r.repo_id, found[1] AS id, c.labels, c.by_user, c.at FROM history_repos AS r, slack_corrections AS c,
-  regexp_match(c.body, '(?i)/' || regexp_replace(r.full_name, '([.+])', '\\\1', 'g') || '/issues/(\\d{1,9})') AS found
-WHERE r.key = %s AND r.repo_id IS NOT NULL AND found IS NOT NULL ORDER BY c.at, c.delivery_id
+SELECT DISTINCT ON (c.at, c.delivery_id, r.key) r.key AS repo, r.repo_id, r.full_name, found.parts[2] AS id,
+  c.labels, c.same, c.by_user, c.at
+FROM slack_corrections AS c, regexp_matches(c.body, %s, 'g') WITH ORDINALITY AS found (parts, place)
+JOIN history_repos AS r ON lower(r.full_name) = lower(found.parts[1])
+WHERE r.repo_id IS NOT NULL
+ORDER BY c.at, c.delivery_id, r.key, found.place
+"""
+ISSUE_LINK = r"([\w.-]+/[\w.-]+)(?:/issues/|#)(\d{1,9})"
+"""What names an issue in a text, and its repository; PostgreSQL and Python read it alike."""
+_VOTE = """
+INSERT INTO history_votes (repo, id, kind, subject, by_login, role, agrees, at, corrected)
+SELECT key, %(id)s, %(kind)s, %(subject)s, %(by)s, %(role)s, %(agrees)s, %(at)s, %(corrected)s FROM history_repos
+WHERE key = %(repo)s ON CONFLICT (repo, id, kind, subject, by_login) DO UPDATE
+SET role = excluded.role, agrees = excluded.agrees, at = excluded.at, corrected = excluded.corrected
+WHERE history_votes.at <= excluded.at
 """
 
 
@@ -76,10 +91,15 @@ WHERE r.key = %s AND r.repo_id IS NOT NULL AND found IS NOT NULL ORDER BY c.at, 
 class SlackCorrection:
     """What somebody corrected in Slack under a text that links to an issue."""
 
+    repo: int
+    """The history's key."""
     repo_id: int
+    full_name: str
     id: str
     by: str
     given: dict[AxisName, list[str]]
+    same: str
+    """The issue that shows the same failure: "12" or "owner/name#12"; "" = none was named."""
     at: datetime
 
 
@@ -144,22 +164,16 @@ class LabelTables(Table):
 
     def save_vote(self, repo: int, vote: Vote) -> None:
         """Keep a vote; a later one of the same person replaces it. Of a history that is gone, nothing."""
-        self._run(
-            "INSERT INTO history_votes (repo, id, kind, subject, by_login, role, agrees, at)"
-            " SELECT key, %(id)s, %(kind)s, %(subject)s, %(by)s, %(role)s, %(agrees)s, %(at)s FROM history_repos"
-            " WHERE key = %(repo)s ON CONFLICT (repo, id, kind, subject, by_login) DO UPDATE"
-            " SET role = excluded.role, agrees = excluded.agrees, at = excluded.at",
-            {
-                "repo": repo,
-                "id": vote.id,
-                "kind": vote.kind,
-                "subject": clean_text(vote.subject),
-                "by": clean_text(vote.by),
-                "role": vote.role,
-                "agrees": vote.agrees,
-                "at": vote.at,
-            },
-        )
+        self._run(_VOTE, _voted(repo, vote))
+
+    def recast(self, repo: int, id: str, votes: Sequence[Vote]) -> None:
+        """Put these, oldest first, in the place of all that corrections said of an issue's labels."""
+        with self._pool.connection() as connection, connection.transaction(), connection.cursor() as cursor:
+            cursor.execute(
+                "DELETE FROM history_votes WHERE repo = %s AND id = %s AND kind = 'label' AND corrected",
+                (repo, id),
+            )
+            cursor.executemany(_VOTE.encode(), [_voted(repo, vote) for vote in votes])
 
     def votes(self, repo: int, kind: Kind, ids: Sequence[str] | None = None) -> list[Vote]:
         """Votes on these issues (None: on all), oldest first."""
@@ -170,7 +184,14 @@ class LabelTables(Table):
         )
         return [
             Vote(
-                row["id"], row["kind"], row["subject"], row["by_login"], row["role"], row["agrees"], row["at"]
+                row["id"],
+                row["kind"],
+                row["subject"],
+                row["by_login"],
+                row["role"],
+                row["agrees"],
+                row["at"],
+                row["corrected"],
             )
             for row in rows
         ]
@@ -190,11 +211,20 @@ class LabelTables(Table):
             of[row["kind"], row["subject"]] = row["agrees"]
         return found
 
-    def slack_corrections(self, repo: int) -> list[SlackCorrection]:
-        """Corrections in Slack of texts that link to an issue of the repository, oldest first."""
+    def slack_corrections(self) -> list[SlackCorrection]:
+        """Corrections in Slack of texts that link to an issue of a repository with a history, oldest first."""
         return [
-            SlackCorrection(row["repo_id"], row["id"], row["by_user"], row["labels"], row["at"])
-            for row in self._rows(_SLACK, (repo,))
+            SlackCorrection(
+                row["repo"],
+                row["repo_id"],
+                row["full_name"],
+                row["id"],
+                row["by_user"],
+                row["labels"],
+                row["same"],
+                row["at"],
+            )
+            for row in self._rows(_SLACK, (ISSUE_LINK,))
         ]
 
     def families(self, repo: int) -> list[Family]:
@@ -231,6 +261,20 @@ class LabelTables(Table):
                 for place, head in enumerate(family.heads):
                     _save_head(connection, {**of, "place": place}, head)
             return True
+
+
+def _voted(repo: int, vote: Vote) -> Row:
+    return {
+        "repo": repo,
+        "id": vote.id,
+        "kind": vote.kind,
+        "subject": clean_text(vote.subject),
+        "by": clean_text(vote.by),
+        "role": vote.role,
+        "agrees": vote.agrees,
+        "at": vote.at,
+        "corrected": vote.corrected,
+    }
 
 
 def _save_vocabulary(connection: psycopg.Connection[Any], repo: int, vocabulary: Vocabulary) -> int:

@@ -77,22 +77,25 @@ class OwnLabels:
 
     def learn(self, repo: int) -> list[Family]:
         """Learn the heads of a repository now and put them into use; the heads."""
-        self._read_slack(repo)
         facts = self.tables.facts(repo)
         heads = learn(examples_of(self.tables.labelled(repo)), self.tables.families(repo))
         self.tables.save_heads(repo, heads, facts)
         return heads
 
-    def _read_slack(self, repo: int) -> None:
-        """Take what Slack's users corrected where their text links to an issue of the repository."""
-        for one in self.tables.slack_corrections(repo):
+    def read_slack(self) -> None:
+        """Take what Slack's users said as votes, where their text links to an issue."""
+        for one in self.tables.slack_corrections():
+            by = f"slack:{one.by}"
             for label, agrees in self._votes_of(one.repo_id, one.given).items():
-                by = f"slack:{one.by}"
-                self.tables.save_vote(repo, Vote(one.id, "label", label, by, "other", agrees, one.at))
+                self.tables.save_vote(one.repo, Vote(one.id, "label", label, by, "other", agrees, one.at))
+            same = _number_in(one.full_name, one.same)
+            if same and same != one.id:
+                self.tables.save_vote(one.repo, Vote(one.id, "same", same, by, "other", True, one.at))
 
     def learn_what_is_due(self) -> int:
         """Learn the heads of repositories where people said enough since the last time; how many repositories."""
         done = 0
+        self.read_slack()
         for repo, taught in self.tables.taught():
             new = self.tables.facts(repo) - taught
             if new >= max(LEAST_NEW, taught // 10):
@@ -151,6 +154,12 @@ def verdicts(votes: Iterable[Vote]) -> dict[str, dict[str, float]]:
     for vote in votes:
         found.setdefault(vote.id, {}).setdefault(vote.subject, []).append(vote)
     return {id: {about: counted(cast) for about, cast in of.items()} for id, of in found.items()}
+
+
+def _number_in(full_name: str, named: str) -> str:
+    """The number of an issue of this repository that was named in Slack; "" for another one's."""
+    repository, _, number = named.rpartition("#")
+    return number if repository.lower() in ("", full_name.lower()) else ""
 
 
 def _shown(one: Suggested, number: int, line: str) -> SuggestedLabel:

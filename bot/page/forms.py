@@ -16,7 +16,7 @@ from bot.github.records import CommentNote, Correction, DraftDecision, TriageRec
 from bot.github.routes import new_delivery
 from bot.github.store.postgres import PostgresStore
 from bot.github.triage_issue import known_config
-from bot.github.votes import correction_votes
+from bot.github.votes import recast_corrections
 from bot.history.label_store import Kind, LabelTables, Vote
 from bot.history.search import own_id
 from bot.history.store import PostgresHistory
@@ -117,9 +117,11 @@ def forms_router(service: Service, visitors: Visitors, taxonomy: Taxonomy) -> AP
             store.save_correction(correction)
         else:
             store.forget_correction(correction.comment_id)
-        config = known_config(store, record.issue.repo.id)
-        for name, agrees in correction_votes(correction.labels, config).items():
-            vote(session, record, "label", name, agrees)
+        issue = record.issue
+        repo = histories.find(issue.repo.full_name, issue.repo.id)
+        if repo is not None:
+            config = known_config(store, issue.repo.id)
+            recast_corrections(tables, repo.key, issue.number, store.corrections(issue), config)
         return True
 
     def vote(session: Session, record: TriageRecord, kind: Kind, subject: str, agrees: bool) -> None:

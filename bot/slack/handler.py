@@ -140,12 +140,14 @@ def _correct(task: Task, ports: SlackPorts, sender: Sender) -> Ended:
         axis: tuple(id_ for id_ in ids if id_ in ports.core.ids(axis)) for axis, ids in task.labels.items()
     }
     labels = {axis: ids for axis, ids in known.items() if ids}
-    if not labels:
+    if not labels and not task.same:
         return Ended("silent", "no known label")
     at = datetime.fromtimestamp(task.at, UTC)
     ports.store.save_correction(
-        SlackCorrection(sender.delivery, kept.workspace, kept.id, task.user, labels, kept.body, at)
+        SlackCorrection(sender.delivery, kept.workspace, kept.id, task.user, labels, kept.body, at, task.same)
     )
+    if not labels:
+        return Ended("command", sender.answer(task, words.STORED_SAME))
     if update_shared(kept, ports):
         return Ended("command", sender.answer(task, words.STORED))
     message = render(view_of(kept, ports))

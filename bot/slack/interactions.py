@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import psycopg
+import re2
 import structlog
 from slack_sdk.models.blocks import (
     Block,
@@ -25,6 +26,7 @@ from slack_sdk.models.blocks.block_elements import FileInputElement
 from slack_sdk.models.views import View
 
 from bot.gate.slack import INPUT_CHARS, PassedView, pass_view
+from bot.history.label_store import ISSUE_LINK
 from bot.jobs.runner import TryLater
 from bot.slack import words
 from bot.slack.answer import MORE, SCRIPT, SHARE, WRONG
@@ -50,6 +52,9 @@ from knowledge.triage import AXES, AxisName
 
 PASTE = "dt_paste"
 WRONG_LABELS = "dt_wrong_labels"
+SAME = "same"
+_NUMBER = re2.compile(r"#?(\d{1,9})")
+_ISSUE = re2.compile(ISSUE_LINK)
 _AXIS_WORDS: dict[AxisName, str] = {
     "type": "Type of post",
     "stage": "Stage",
@@ -81,9 +86,16 @@ def paste_view(opened: Open, *, files: bool) -> PassedView:
 
 
 def wrong_view(
-    opened: Open, ids: Callable[[AxisName], Iterable[str]], name: Callable[[AxisName, str], str]
+    opened: Open,
+    ids: Callable[[AxisName], Iterable[str]],
+    name: Callable[[AxisName, str], str],
+    *,
+    of_issue: bool = False,
 ) -> PassedView:
-    """The taxonomy to choose from; `ids` in the order shown, `name` of an id in words."""
+    """The taxonomy to choose from; `ids` in the order shown, `name` of an id in words.
+
+    `of_issue`: the text links to an issue, so another one that shows the same failure may be named.
+    """
     note = ContextBlock(elements=[_plain("Leave blank what you don't know. Saved with the redacted report.")])
     blocks: list[Block] = [note]
     for axis in AXES:
@@ -95,6 +107,10 @@ def wrong_view(
         blocks.append(
             InputBlock(block_id=axis, label=_plain(_AXIS_WORDS[axis]), element=select, optional=True)
         )
+    if of_issue:
+        box = PlainTextInputElement(action_id=SAME, max_length=200, placeholder=_plain("#12, or its link"))
+        label = _plain("Earlier issue with the same failure")
+        blocks.append(InputBlock(block_id=SAME, label=label, element=box, optional=True))
     return pass_view(_modal("Not right?", WRONG_LABELS, "Store", opened, blocks))
 
 
@@ -116,6 +132,18 @@ def chosen_labels(state: Mapping[str, Any]) -> dict[AxisName, tuple[str, ...]]:
         if isinstance(value, str):
             labels[axis] = (value,)
     return labels
+
+
+def same_named(state: Mapping[str, Any]) -> str | None:
+    """The issue named in a submitted "Not right" modal, "12" or "owner/name#12"; "" = none, None = what is no issue."""
+    value = _value(state, SAME, SAME).get("value")
+    text = value.strip() if isinstance(value, str) else ""
+    if not text:
+        return ""
+    if number := _NUMBER.fullmatch(text):
+        return str(number.group(1))
+    found = _ISSUE.search(text)
+    return f"{found.group(1)}#{found.group(2)}" if found else None
 
 
 def _modal(title: str, callback: str, submit: str, opened: Open, blocks: list[Block]) -> View:
@@ -200,9 +228,9 @@ def _open(opened: Open, ports: SlackPorts) -> str | None:
             return words.NO_LONGER_KEPT
         if not kept.shared and kept.asker != opened.user:
             return words.NOT_YOURS
-        ports.api.open_view(
-            token, opened.trigger, wrong_view(opened, lambda axis: _ids(axis, ports), ports.core.name)
-        )
+        linked = _ISSUE.search(kept.body) is not None
+        view = wrong_view(opened, lambda axis: _ids(axis, ports), ports.core.name, of_issue=linked)
+        ports.api.open_view(token, opened.trigger, view)
         return None
     try:
         ports.api.open_view(token, opened.trigger, paste_view(opened, files=True))
@@ -288,7 +316,7 @@ def _submitted(view: Mapping[str, Any], base: dict[str, Any], id_: str) -> Decis
     if view.get("callback_id") == PASTE:
         return _pasted(state, base, id_)
     if view.get("callback_id") == WRONG_LABELS and isinstance(triage, str):
-        return _corrected(chosen_labels(state), {**base, "triage": triage}, id_)
+        return _corrected(chosen_labels(state), same_named(state), {**base, "triage": triage}, id_)
     return Answer()
 
 
@@ -301,13 +329,17 @@ def _pasted(state: Mapping[str, Any], base: dict[str, Any], id_: str) -> Decisio
     return Queue(task, id_, counts=True, from_modal=True)
 
 
-def _corrected(labels: dict[AxisName, tuple[str, ...]], base: dict[str, Any], id_: str) -> Decision:
-    if not labels:
+def _corrected(
+    labels: dict[AxisName, tuple[str, ...]], same: str | None, base: dict[str, Any], id_: str
+) -> Decision:
+    if same is None:
+        return errors(SAME, words.NO_ISSUE)
+    if not labels and not same:
         return errors("type", "Choose at least one.")
     symptom, stage = labels.get("symptom"), labels.get("stage")
     if symptom and stage and symptom[0].partition(".")[0] != stage[0]:
         return errors("symptom", "This symptom does not belong to the chosen stage.")
-    return Queue(Task(kind="correct", labels=labels, **base), id_)
+    return Queue(Task(kind="correct", labels=labels, same=same, **base), id_)
 
 
 def errors(block: str, text: str) -> Answer:

@@ -71,6 +71,8 @@ class SlackCorrection:
     labels: dict[AxisName, tuple[str, ...]]
     body: str
     at: datetime
+    same: str = ""
+    """The issue that shows the same failure: "12" or "owner/name#12"; "" = none was named."""
 
 
 Kind = Literal["triage", "result", "more", "script", "share", "correct", "uninstall", "revoked"]
@@ -109,6 +111,8 @@ class Task(_Value):
     ts: str = ""
     """The message itself; of one that was edited or deleted the same."""
     labels: dict[AxisName, tuple[str, ...]] = {}
+    same: str = ""
+    """Of a correction: the issue that shows the same failure."""
 
 
 class SlackError(DistriageError):

@@ -147,6 +147,7 @@ class SlackStore(Table):
                 "labels": clean_json(correction.labels),
                 "body": clean_text(correction.body),
                 "at": correction.at,
+                "same": clean_text(correction.same),
             },
             key=("delivery_id",),
         )
@@ -163,6 +164,7 @@ class SlackStore(Table):
                 {axis: tuple(ids) for axis, ids in row["labels"].items()},
                 row["body"],
                 row["at"],
+                row["same"],
             )
             for row in self._rows(query, (triage_id,))
         ]

@@ -38,6 +38,8 @@ SCRIPT_NOT_SENT = (
 )
 SCRIPT_COMMENT = "Save it as diagnose.sh and run sh diagnose.sh the way you run the job. It is read-only."
 STORED = "Thank you. Your correction is saved and shown in the answer."
+STORED_SAME = "Thank you. It is saved as a vote that these issues show the same failure."
+NO_ISSUE = "Write the issue's number, or its link."
 FAILED = "Sorry, I failed on this text several times. The error is logged for the people who run this app."
 TRY_AGAIN = "I can't take requests right now. Please try again in a minute."
 

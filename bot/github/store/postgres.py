@@ -285,7 +285,7 @@ class PostgresStore(TriageTables, OutcomeTables, FeedbackTables, RepoTables, Wri
 _SLACK = """
 SELECT triage_id, array_agg(by_user ORDER BY at) AS by, max(at) AS at,
   array_agg(labels ORDER BY at) AS labels, '' AS title, (array_agg(body ORDER BY at DESC))[1] AS body
-FROM slack_corrections GROUP BY triage_id
+FROM slack_corrections WHERE labels <> '{}' GROUP BY triage_id
 """
 _GITHUB = """
 SELECT repo_id, number, (array_agg(repo_name ORDER BY at DESC))[1] AS repo_name,

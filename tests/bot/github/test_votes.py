@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from bot.github.ports import Issue, Permission, Ports
-from bot.github.records import CommentNote, IssueRef, Outage, RepoRef, TriageRecord
+from bot.github.records import CommentNote, Correction, IssueRef, Outage, RepoRef, TriageRecord
 from bot.github.repo_config import RepoConfig
-from bot.github.votes import correction_votes, note_correction, note_thumbs, note_vote, role_in, thumbs
+from bot.github.votes import correction_votes, note_corrections, note_thumbs, note_vote, role_in, thumbs
 from bot.history.label_store import Vote
 from bot.history.labels import OwnLabels
 from bot.history.search import Histories
@@ -35,6 +35,9 @@ class Votes:
 
     def save_vote(self, repo: int, vote: Vote) -> None:
         self.kept.append(vote)
+
+    def recast(self, repo: int, id: str, votes: list[Vote]) -> None:
+        self.kept = [vote for vote in self.kept if not vote.corrected] + votes
 
     def votes(self, repo: int, kind: str, ids: list[str]) -> list[Vote]:
         return [vote for vote in self.kept if vote.kind == kind and vote.id in ids]
@@ -83,11 +86,19 @@ def test_of_two_ids_with_one_label_either_keeps_it() -> None:
 
 def test_a_correction_is_a_maintainers_vote_on_each_label_of_its_axis() -> None:
     tables = Votes()
-    note_correction(ports_with(tables), REF, "ada", {"type": ["fault"]}, CONFIG)
+    ports = ports_with(tables)
+    given = Correction(REF, 5, "ada", NOW, {"type": ("fault",)}, "t", "b")
+    ports.store.save_correction(given)
+    note_corrections(ports, REF, CONFIG)
     assert [(v.id, v.subject, v.by, v.role, v.agrees) for v in tables.kept] == [
         ("7", "bug", "ada", "maintainer", True),
         ("7", "idea", "ada", "maintainer", False),
     ]
+    ports.store.save_correction(replace(given, labels={"type": ("feature",)}))
+    note_corrections(ports, REF, CONFIG)
+    assert {v.subject: v.agrees for v in tables.kept} == {"bug": False, "idea": True}, (
+        "the newest is the word"
+    )
 
 
 def test_without_a_history_no_vote_is_kept() -> None:
@@ -96,6 +107,8 @@ def test_without_a_history_no_vote_is_kept() -> None:
     for ports in (bare, ports_with(tables, history=False)):
         assert not note_vote(ports, REF, ("label", "bug"), "ada", "maintainer", True)
         assert note_thumbs(People(), ports, REF, [("ada", True)]) == 0  # type: ignore[arg-type]
+        ports.store.save_correction(Correction(REF, 5, "ada", NOW, {"type": ("fault",)}, "t", "b"))
+        note_corrections(ports, REF, CONFIG)
     assert tables.kept == []
     assert note_vote(ports_with(tables), REF, ("label", "bug"), "ada", "maintainer", True)
     assert len(tables.kept) == 1

@@ -99,7 +99,7 @@ class Tables:
             for record, (one, label) in zip(made([one for one, _ in rows]), rows, strict=True)
         ]
 
-    def slack_corrections(self, repo: int) -> list[Any]:
+    def slack_corrections(self) -> list[Any]:
         return self.corrected
 
     def save_vote(self, repo: int, one: Vote) -> None:
@@ -176,12 +176,30 @@ def test_heads_are_learned_again_when_people_said_enough(learned: Tables) -> Non
 
 def test_corrections_from_slack_are_votes_of_others_on_the_labels_of_their_axes() -> None:
     tables = Tables()
-    tables.corrected = [SimpleNamespace(id="7", repo_id=101, given={"type": ("fault",)}, by="U1", at=OPENED)]
+    told = SimpleNamespace(
+        repo=1,
+        repo_id=101,
+        full_name="acme/train",
+        id="7",
+        given={"type": ("fault",)},
+        by="U1",
+        same="",
+        at=OPENED,
+    )
+    tables.corrected = [told]
     own = OwnLabels(tables, lambda repo_id, given: {"bug": True, "idea": False})  # type: ignore[arg-type]
-    own.learn(1)
+    own.read_slack()
     assert [(v.id, v.subject, v.by, v.role, v.agrees) for v in tables.kept] == [
         ("7", "bug", "slack:U1", "other", True),
         ("7", "idea", "slack:U1", "other", False),
+    ]
+    tables.kept.clear()
+    told.given = {}
+    own = OwnLabels(tables)  # type: ignore[arg-type]
+    for told.same in ("7", "acme/other#3", "Acme/train#3"):
+        own.read_slack()
+    assert [(v.id, v.kind, v.subject, v.role, v.agrees) for v in tables.kept] == [
+        ("7", "same", "3", "other", True)
     ]
 
 

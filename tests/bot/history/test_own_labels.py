@@ -19,7 +19,7 @@ from bot.github.repo_config import RepoConfig
 from bot.github.votes import correction_votes
 from bot.history.backfill import Export, fill
 from bot.history.label_store import LabelTables, Role, Vote
-from bot.history.labels import LEAST_NEW, OwnLabels, counted, examples_of
+from bot.history.labels import LEAST_NEW, OwnLabels, counted, examples_of, verdicts
 from bot.history.records import LabelChange
 from bot.history.replay import labels_told, replayed
 from bot.history.search import Histories
@@ -360,10 +360,54 @@ def test_slacks_corrections_teach_where_the_text_links_to_an_issue(bench: Bench,
                 ),
             )
     own = OwnLabels(bench.own.tables, lambda repo_id, given: {"bug": given["type"] == ["fault"]})
-    own.learn(bench.key)
+    own.learn_what_is_due()
     votes = {v.id: v for v in bench.own.tables.votes(bench.key, "label") if v.by == "slack:U1"}
     assert set(votes) == {str(issue.number), "999999"}
     assert (votes[str(issue.number)].subject, votes[str(issue.number)].role) == ("bug", "other")
+
+
+def slack_correction(
+    pool: SyncPool, id: str, body: str, same: str = "", by: str = "U1", **given: Any
+) -> None:
+    with pool.connection() as connection:
+        connection.execute(
+            "INSERT INTO slack_corrections VALUES (%s, 'T1', 't', %s, %s, %s, now(), %s)",
+            (id, by, Jsonb(given), body, same),
+        )
+
+
+def test_slacks_corrections_alone_have_heads_learned_again(world: World, database: str) -> None:
+    with sync_pool(database, 4) as pool:
+        key = fill_history(pool, world.repo.id)
+        own = OwnLabels(LabelTables(pool), lambda repo_id, given: {"bug": True})
+        assert (own.learn_what_is_due(), own.learn_what_is_due()) == (1, 0)
+        for n in range(LEAST_NEW + 1):
+            text = f"as in https://github.com/{REPO}/issues/{n + 1} and acme/other#3"
+            slack_correction(pool, f"many{n}", text, type=["fault"])
+        assert (own.learn_what_is_due(), own.learn_what_is_due()) == (1, 0)
+        assert len(own.tables.votes(key, "label")) == LEAST_NEW + 1
+
+
+def test_four_people_in_slack_say_that_two_issues_are_the_same(bench: Bench, filled: SyncPool) -> None:
+    first, again = copies(bench, "heron")
+    slack_correction(filled, "of-another", f"{REPO}#{again.number}", f"acme/other#{first.number}")
+    slack_correction(filled, "itself", f"{REPO}#{again.number}", str(again.number))
+    for n in range(3):
+        named = f"{REPO.title()}#{first.number}" if n else str(first.number)
+        slack_correction(filled, f"same{n}", f"we see {REPO}#{again.number}", named, by=f"U{n}")
+    bench.own.read_slack()
+    number = str(again.number)
+    assert bench.own.said(bench.key, number) == {str(first.number): 0.75}, "less than a maintainer's word"
+    slack_correction(filled, "same3", f"we see {REPO}#{number}", str(first.number), by="U3")
+    bench.own.read_slack()
+    bench.own.read_slack()
+    assert bench.own.said(bench.key, number) == {str(first.number): 1.0}
+    repo = bench.histories.store.find(REPO)
+    assert repo is not None
+    said = verdicts(bench.own.tables.votes(bench.key, "same"))
+    found = {one.record.id: one for one in replayed(bench.histories.store, repo, said)}[number]
+    marked = dict(zip([near.record.id for near in found.near], found.marked, strict=True))
+    assert marked[str(first.number)], "a mark for the threshold"
 
 
 def shown(bench: Bench) -> list[str]:

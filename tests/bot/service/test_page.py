@@ -34,6 +34,7 @@ from bot.github.store.postgres import GivenTables, PostgresStore
 from bot.history.label_store import LabelTables
 from bot.history.store import PostgresHistory
 from bot.page.sign_in import SignIn
+from bot.page.tables import BY
 from bot.runtime.resources import Service
 from bot.serve.compose import surfaces
 from bot.serve.web_app import make_app
@@ -626,6 +627,14 @@ def test_a_maintainer_says_which_labels_and_earlier_issues_are_right(opened: Ope
             await client.post("/corrections", data=clicked)
             told = {v.subject: v.agrees for v in tables.votes(key, "label") if v.subject != "module: <b>"}
             assert told == {"hang": False, "setup": True}, "a corrected axis speaks of the labels it sets"
+            # What ada wrote on GitHub stays when the page's click is undone, as does what was said of a label itself.
+            written = Correction(
+                issue(1), 55, "ada", datetime(2026, 1, 2, tzinfo=UTC), {"symptom": ("D.2.1",)}, "t", "b"
+            )
+            PostgresStore(service.threads).save_correction(written)
+            await client.post("/corrections", data={**clicked, "undo": "1"})
+            left = {(v.subject, v.by, v.agrees) for v in tables.votes(key, "label")}
+            assert left == {("module: <b>", BY, True), ("hang", "ada", True), ("setup", "ada", False)}
             forged = {**own, "agrees": "yes", "form_token": "x"}
             assert (await client.post("/votes", data=forged)).status_code == 403
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from bot.github.store.postgres import GivenTables
 from bot.slack import words
 from bot.slack.answer import MORE, SCRIPT, SHARE, WRONG
 from knowledge.report import Report
@@ -199,6 +200,24 @@ def test_not_right_stores_a_correction_and_shows_it(opened: OpenService, fake: F
             assert shown(message).splitlines()[0] == first
             assert "Set by a person: " in shown(message)
             assert "Known failure" not in shown(message), "what people set contradicts it"
+
+    asyncio.run(go())
+
+
+def test_an_earlier_issue_with_the_same_failure_is_kept_and_is_no_label(
+    opened: OpenService, fake: FakeSlack
+) -> None:
+    async def go() -> None:
+        async with bench(opened, fake) as b, b.worker():
+            id_ = buttons(await b.triaged("NCCL timeout, see https://github.com/acme/train/issues/9"))[WRONG]
+            await b.press(WRONG, id_)
+            assert fake.views[0]["blocks"][-1]["block_id"] == "same"
+            await b.submit(fake.views[0], {"same": {"same": {"value": "#4"}}})
+            await b.settled()
+            (stored,) = b.ports.store.corrections(id_)
+            assert (stored.labels, stored.same) == ({}, "4")
+            assert fake.to("U1")[-1]["text"] == words.STORED_SAME
+            assert GivenTables(b.service.threads).every() == []
 
     asyncio.run(go())
 

@@ -150,7 +150,8 @@ def test_the_service_has_the_routes_and_the_handler_when_slack_is_on(
 def test_the_modal_with_the_whole_taxonomy_is_within_slacks_limits() -> None:
     taxonomy = load_taxonomy()
     core = NamedCore(FakeCore(), taxonomy)
-    view = wrong_view(Open("wrong", "T1", "t", "U1", "C1", None, "0a"), taxonomy.ids, core.name)
+    opened = Open("wrong", "T1", "t", "U1", "C1", None, "0a")
+    view = wrong_view(opened, taxonomy.ids, core.name, of_issue=True)
     assert broken_view(view.view) == []
 
 

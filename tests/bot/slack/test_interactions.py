@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -145,6 +145,31 @@ def test_a_correction_is_stored_when_it_makes_sense() -> None:
         assert list(answer.body["errors"]) == [place]
 
 
+def named(text: Any) -> dict[str, Any]:
+    return {"same": {"same": {"value": text}}}
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("#12", "12"),
+        (" 12 ", "12"),
+        ("acme/train#12", "acme/train#12"),
+        ("https://github.com/acme/train/issues/12#issuecomment-1", "acme/train#12"),
+    ],
+)
+def test_an_issue_with_the_same_failure_is_a_correction_by_itself(text: str, same: str) -> None:
+    task = task_of(submitted(WRONG_LABELS, named(text)))
+    assert (task.kind, task.labels, task.same) == ("correct", {}, same)
+
+
+def test_what_is_no_issue_keeps_the_modal_open() -> None:
+    assert submitted(WRONG_LABELS, {**chosen(stage="D"), **named("that one")}) == errors(
+        "same", words.NO_ISSUE
+    )
+    assert task_of(submitted(WRONG_LABELS, {**chosen(stage="D"), **named(None)})).same == ""
+
+
 def test_of_what_was_chosen_junk_is_left_out() -> None:
     junk = {**chosen(stage="D"), "type": {"type": {"selected_option": {"value": 3}}}, "cause": "junk"}
     assert chosen_labels(junk) == {"stage": ("D",)}
@@ -253,3 +278,5 @@ def test_an_answer_is_corrected_by_its_asker_and_once_shared_by_anyone() -> None
     axes = [*IDS]
     assert shown(Slack(kept=answered()), "wrong").opened[0][1:] == axes
     assert shown(Slack(kept=answered("C1")), "wrong", "U2").opened[0][1:] == axes
+    linked = replace(answered(), body="like https://github.com/acme/train/issues/7")
+    assert shown(Slack(kept=linked), "wrong").opened[0][1:] == [*axes, "same"]
