@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,13 +16,14 @@ from bot.db.forget import forget
 from bot.db.llm_ledger import forget_spending
 from bot.github.records import GitHubError, Gone
 from bot.github.store.postgres import GivenLabels, GivenTables
-from bot.history.backfill import Export, Source, Tick, add_releases, fill
+from bot.history.backfill import Export, Seen, Source, Tick, add_releases, fill
 from bot.history.label_store import LabelTables
 from bot.history.labels import OwnLabels, examples_of, verdicts
 from bot.history.records import Forgotten, HistoryStore, RepoHistory
 from bot.history.replay import labels_told, replayed, told
 from bot.history.search import Histories
 from bot.history.store import PostgresHistory
+from bot.history.wave_store import WaveTables
 from bot.jobs.queue import requeue
 from bot.ports import Recorder
 from bot.runtime.core import EngineCore, KnownEngine
@@ -78,6 +79,7 @@ def fill_from_github(
     source = app.history_of(installation, ref, since, most)
     with opened(settings) as pool:
         store, recorder = PostgresHistory(pool), EngineCore(settings)
+        reports, now = WaveTables(pool), datetime.now(UTC)
         try:
             kept = _fill(
                 store,
@@ -88,6 +90,7 @@ def fill_from_github(
                 again=again,
                 repo_id=ref.id,
                 installation=installation,
+                seen=lambda issues: reports.note_read(installation, ref.id, ref.full_name, issues, now),
             )
             add_releases(store, ref.full_name, ref.id, source.first_holding)
             OwnLabels(LabelTables(pool)).learn_what_is_due()
@@ -160,12 +163,13 @@ def _fill(
     again: bool,
     repo_id: int | None = None,
     installation: int | None = None,
+    seen: Seen = lambda issues: None,
 ) -> int:
     if again:
         store.forget([repo_id] if repo_id else [], [repository])
     repo = store.begin(repository, recorder.records([]).encoder, repo_id, installation)
     try:
-        fill(store, repo, source, recorder, tick)
+        fill(store, repo, source, recorder, tick, seen)
     except Forgotten:
         raise UserError(
             f"The history of {repository} was deleted during the import because the App was removed from it.",

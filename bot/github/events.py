@@ -56,6 +56,13 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
+class Remarked:
+    """A person wrote, changed or removed something else below an issue: only its history changes."""
+
+    ref: IssueRef
+
+
+@dataclass(frozen=True, slots=True)
 class Disliked:
     """The bot's comment has thumbs down (found by the sweep: GitHub sends no webhook for them)."""
 
@@ -102,7 +109,7 @@ class Ignored:
     reason: str
 
 
-OfIssue = IssueText | LabelChanged | Afterword | Answered | Disliked | IssueLeft | CommandGiven
+OfIssue = IssueText | LabelChanged | Afterword | Answered | Remarked | Disliked | IssueLeft | CommandGiven
 Event = OfIssue | InstallationChanged | Ignored
 
 _TEXT_CHANGES = {"title", "body"}
@@ -141,12 +148,14 @@ def lock(event: Event) -> str | None:
     return f"github:{ref.repo.id}:{ref.number}" if ref is not None else None
 
 
-def coalesces(event: Event) -> bool:
-    """Whether one waiting job of the issue may stand for several such events: it reads the text afresh.
+def coalesce_key(event: Event) -> str | None:
+    """The name under which one waiting job stands for several such events, as it reads the issue afresh.
 
     A swept issue stands for none: it is left alone when there is a triage, which an edit waiting before it is not.
     """
-    return isinstance(event, IssueText) and event.action != "swept"
+    if isinstance(event, Remarked):
+        return f"{lock(event)}:remarks"
+    return lock(event) if isinstance(event, IssueText) and event.action != "swept" else None
 
 
 def _repo(repository: Repository) -> RepoRef:
@@ -202,14 +211,14 @@ def _remark(seen: Payload, ref: IssueRef, comment: CommentPart) -> Event:
     said = Comment(comment.id, comment.user.login, False, "", comment.author_association or "NONE")
     role = role_of(said, issue.author)
     if role == "another reporter":
-        return Ignored("no_command")
+        return Remarked(ref)
     if not issue.open:
         return Afterword(ref)
     before = seen.changes.get("body")
     texts = [comment.body, before.get("from") if isinstance(before, dict) else None]
     if any(isinstance(text, str) and adds_something(text, role == "author") for text in texts):
         return IssueText(ref, "commented", issue, _open(seen))
-    return Answered(ref) if role == "maintainer" and seen.action == "created" else Ignored("no_command")
+    return Answered(ref) if role == "maintainer" and seen.action == "created" else Remarked(ref)
 
 
 def _open(seen: Payload) -> bool:

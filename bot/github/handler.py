@@ -23,9 +23,10 @@ from bot.github.events import (
     IssueText,
     LabelChanged,
     OfIssue,
+    Remarked,
     parse,
 )
-from bot.github.history import forget_repositories, issue_left, note_labels, note_left
+from bot.github.history import forget_repositories, issue_left, keep_up, note_labels, note_left
 from bot.github.offline import OfflineGitHub
 from bot.github.ports import Closing, Comment, Delivery, GitHub, Issue, Outcome, Ports
 from bot.github.records import (
@@ -130,7 +131,10 @@ def process(delivery: Delivery, ports: Ports) -> Outcome:
     if isinstance(event, InstallationChanged):
         return _installation(event, ports)
     try:
-        return _issue(event, ports)
+        outcome = _issue(event, ports)
+        if not isinstance(event, IssueLeft | Disliked):
+            keep_up(ports, event.ref, again=_wrote(event))
+        return outcome
     except Gone:
         return Outcome("silent", "gone", event.ref)
     except NotAllowed as error:
@@ -140,6 +144,13 @@ def process(delivery: Delivery, ports: Ports) -> Outcome:
         return Outcome("silent", "gate_refused", event.ref, detail=tuple(error.violations))
 
 
+def _wrote(event: OfIssue) -> bool:
+    """Whether somebody wrote below the issue, and may have said what it is a duplicate of."""
+    if isinstance(event, IssueText):
+        return event.action == "commented"
+    return isinstance(event, Answered | Remarked | Afterword)
+
+
 def _issue(event: OfIssue, ports: Ports) -> Outcome:
     if isinstance(event, LabelChanged):
         return _label(event, ports)
@@ -147,6 +158,8 @@ def _issue(event: OfIssue, ports: Ports) -> Outcome:
         if ports.reports is not None:
             ports.reports.answered(*event.ref.key, ports.clock.now())
         return Outcome("noted", "answered", event.ref)
+    if isinstance(event, Remarked):
+        return Outcome("noted", "remark", event.ref)
     if isinstance(event, IssueLeft):
         return _left(event, ports)
     if isinstance(event, CommandGiven | Disliked | Afterword):

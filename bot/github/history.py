@@ -9,12 +9,12 @@ from datetime import datetime
 import structlog
 
 from bot.github.events import InstallationChanged, IssueLeft
-from bot.github.past_issues import is_person
+from bot.github.past_outcome import is_person
 from bot.github.ports import GitHub, Issue, Outcome, PastIssues, Ports
 from bot.github.records import GitHubError, IssueRef, LabelFact, RepoRef
 from bot.history import records
 from bot.history.records import RepoHistory
-from bot.history.search import TITLE_CHARS, Looked, ReadBoth, Releases, own_id, still_open
+from bot.history.search import TITLE_CHARS, Histories, Looked, ReadBoth, Releases, own_id, still_open
 from bot.history.waves import Noted, root_signatures
 from bot.history.wider import Visible
 from bot.ports import Compared, Comparer, CoreFailed
@@ -153,18 +153,8 @@ def issue_left(ports: Ports, event: IssueLeft) -> Outcome:
     if event.action != "closed":
         histories.store.drop(repo.key, str(ref.number))
         return Outcome("noted", event.action, ref)
-    past = _past(ports, ref)
-    try:
-        found = past.one(ref.number) if past is not None else None
-    except GitHubError as error:
-        log.warning("closed, and how could not be read", issue=ref.name, status=error.status)
-        found = None
-    try:
-        if found is not None:
-            histories.update(repo, found)
-            return Outcome("noted", "closed", ref)
-    except CoreFailed as error:
-        log.warning("not kept in its history", issue=ref.name, error=type(error).__name__)
+    if _read_again(ports, histories, repo, ref):
+        return Outcome("noted", "closed", ref)
     kept = histories.store.issues(repo.key, [str(ref.number)]).get(str(ref.number))
     if kept is not None:
         ended = replace(
@@ -172,6 +162,36 @@ def issue_left(ports: Ports, event: IssueLeft) -> Outcome:
         )
         histories.store.save_page(repo.key, [replace(kept, outcome=ended, record=None, labels=None)])
     return Outcome("noted", "closed", ref)
+
+
+def keep_up(ports: Ports, ref: IssueRef, *, again: bool) -> None:
+    """Keep an issue that its repository's history lacks: the back-fill passed it over, or it was never triaged.
+
+    `again`: read one that is kept, too, for who wrote below it and what people marked.
+    """
+    histories = ports.histories
+    repo = histories.store.find(ref.repo.full_name, ref.repo.id) if histories is not None else None
+    if histories is None or repo is None:
+        return
+    id = str(ref.number)
+    if again or not histories.store.hashes(repo.key, [id]):
+        _read_again(ports, histories, repo, ref)
+
+
+def _read_again(ports: Ports, histories: Histories, repo: RepoHistory, ref: IssueRef) -> bool:
+    """Keep the issue as GitHub has it now; False where that could not be read."""
+    past = _past(ports, ref)
+    if past is None:
+        return False
+    try:
+        histories.update(repo, past.one(ref.number))
+    except GitHubError as error:
+        log.warning("not read for its history", issue=ref.name, status=error.status)
+        return False
+    except CoreFailed as error:
+        log.warning("not kept in its history", issue=ref.name, error=type(error).__name__)
+        return False
+    return True
 
 
 def forget_repositories(ports: Ports, event: InstallationChanged) -> None:

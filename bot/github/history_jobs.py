@@ -7,9 +7,10 @@ to GitHub.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Protocol
 
 import structlog
@@ -17,7 +18,7 @@ import structlog
 from bot.db.deliveries import StoredDelivery
 from bot.github.records import Gone, NotAllowed, Outage, RepoRef, TryAgain
 from bot.history.backfill import Source, fill
-from bot.history.records import Forgotten, HistoryStore, Progress, RepoHistory
+from bot.history.records import Forgotten, HistoryStore, PastIssue, Progress, RepoHistory
 from bot.jobs.queue import NewDelivery
 from bot.jobs.runner import Ended, TryLater
 from bot.ports import CoreDown, CoreFailed, Recorded, Recorder
@@ -33,11 +34,16 @@ PATIENCE = 10.0
 PIECE = 5
 """Reports read at once: a triage that needs the same process waits for no more."""
 Job = str
-"""backfill or replay."""
+"""backfill, releases or replay."""
+RELEASES_AT_ONCE = 40
+"""Fixes whose releases are looked up before a job looks at the time."""
 
 
-def history_job(what: Job, installation_id: int, repo: RepoRef, at: datetime) -> NewDelivery:
-    """The delivery that has it done; of several that wait for one repository the newest is."""
+def history_job(what: Job, installation_id: int, repo: RepoRef, at: datetime, after: int = 0) -> NewDelivery:
+    """The delivery that has it done; of several that wait for one repository the newest is.
+
+    `after`: of the fixes that no release is known to hold, those that were looked up already.
+    """
     return NewDelivery(
         id=f"{what}:{repo.id}:{at.timestamp():.3f}",
         source=SOURCE,
@@ -48,9 +54,17 @@ def history_job(what: Job, installation_id: int, repo: RepoRef, at: datetime) ->
         payload={
             "installation": {"id": installation_id},
             "repository": {"id": repo.id, "full_name": repo.full_name},
+            "after": after,
         },
         background=True,
     )
+
+
+class Past(Source, Protocol):
+    """A repository's issues and releases on GitHub."""
+
+    def first_holding(self, commits: Sequence[tuple[str, datetime]]) -> Mapping[str, str]:
+        """The tag of the first release that holds each commit, for those that one holds."""
 
 
 class ReadsHistories(Protocol):
@@ -64,8 +78,8 @@ class ReadsHistories(Protocol):
         most: int = 0,
         tries: int = 8,
         sleep: Callable[[float], None] = time.sleep,
-    ) -> Source:
-        """A repository's issues for a back-fill; `tries` of a query, `sleep` waits for a limit or raises."""
+    ) -> Past:
+        """Its issues for a back-fill, and its releases; `tries` of a query, `sleep` waits for a limit or raises."""
 
 
 class _SliceOver(Exception):
@@ -84,6 +98,8 @@ class HistoryJobs:
     """Computes and keeps the replay of a history; takes minutes."""
     queue: Callable[[NewDelivery], object]
     now: Callable[[], datetime]
+    note: Callable[[int, RepoRef, Sequence[PastIssue]], None] = lambda installation_id, repo, issues: None
+    """Keeps whom the issues of an installation's repository wait for."""
     slice_seconds: float = SLICE
 
     def __call__(self, delivery: StoredDelivery) -> Ended:
@@ -94,6 +110,8 @@ class HistoryJobs:
             return self._replay(repo)
         installation_id = int(delivery.payload["installation"]["id"])
         try:
+            if delivery.event == "releases":
+                return self._releases(installation_id, repo, int(delivery.payload.get("after") or 0))
             return self._backfill(installation_id, repo, first=delivery.waits + delivery.attempts <= 1)
         except _SliceOver:
             raise TryLater("the rest of the history", 0.0, keeps_place=True) from None
@@ -132,13 +150,36 @@ class HistoryJobs:
                 raise _SliceOver
 
         try:
-            fill(self.store, kept, source, recorder, tick)
+            seen = partial(self.note, installation_id, repo)
+            fill(self.store, kept, source, recorder, tick, seen)
         except (Gone, NotAllowed):
             if found is None:
                 self.store.forget([repo.id])
             return Ended("silent", "gone")
-        self.queue(history_job("replay", installation_id, repo, self.now()))
+        for what in ("replay", "releases"):
+            self.queue(history_job(what, installation_id, repo, self.now()))
         return Ended("noted", "history_read")
+
+    def _releases(self, installation_id: int, repo: RepoRef, after: int) -> Ended:
+        """Look up which release first holds each fix, for a slice of them; the rest is a job of its own."""
+        found = self.store.find(repo.full_name, repo.id)
+        if found is None or self.app is None:
+            return Ended("silent", "forgotten")
+        # Those that were found are no longer listed.
+        waiting = self.store.unreleased(found.key)[after:]
+        source = self.app.history_of(installation_id, repo, tries=3, sleep=_wait)
+        until, done = time.monotonic() + self.slice_seconds, 0
+        for start in range(0, len(waiting), RELEASES_AT_ONCE):
+            if start and time.monotonic() > until:
+                self.queue(history_job("releases", installation_id, repo, self.now(), after + start - done))
+                break
+            try:
+                tags = source.first_holding(waiting[start : start + RELEASES_AT_ONCE])
+            except (Gone, NotAllowed):
+                return Ended("silent", "gone")
+            self.store.save_released(found.key, tags)
+            done += len(tags)
+        return Ended("noted", "releases_read")
 
 
 def _wait(seconds: float) -> None:

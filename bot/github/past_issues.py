@@ -8,156 +8,29 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
-import re2
 import structlog
 
 from bot.github.calls import GraphQl, seconds_until
+from bot.github.past_outcome import answered_at, outcome_of, people_of
 from bot.github.payload import sound
-from bot.github.ports import MAINTAINERS
 from bot.github.records import Outage, RepoRef, TryAgain
+from bot.github.releases import Releases
 from bot.history.backfill import PAGE, Page
-from bot.history.records import LabelChange, Outcome, PastIssue, Progress
+from bot.history.records import LabelChange, PastIssue, Progress
 from knowledge.history.record import Post
-
-# How an issue stands or ended, from GitHub's own record of it. Pure.
-
-_PERSON = frozenset({"User", "Mannequin", "EnterpriseUserAccount"})
-_BOT_NAME = re2.compile(r"(?i)(?:bot|\[bot\])$")
-"""Some projects run their bots as ordinary users ("pytorchmergebot")."""
-_SAME = re2.compile(
-    r"(?i)^\W{0,3}(?:closing (?:this )?as (?:a )?)?duplicate of\s+(?:\S+/issues/|#)(\d{1,9})\b"
-)
-_LATE = timedelta(days=1)
-"""By how much a pull request that is linked may have been merged after the issue was closed."""
-
-
-def people_of(actor: Mapping[str, Any] | None) -> tuple[str, bool]:
-    """Login, and whether that is a person; of a deleted account nobody can say, so it counts as none."""
-    if not actor:
-        return "ghost", False
-    login = str(actor.get("login", "ghost"))
-    return login, actor.get("__typename") in _PERSON and is_person(login)
-
-
-def is_person(login: str) -> bool:
-    """Whether a login is that of a person, as far as its name tells; an App's ends in "[bot]"."""
-    return login != "ghost" and not _BOT_NAME.search(login)
-
-
-def outcome_of(node: Mapping[str, Any], events: Sequence[Mapping[str, Any]], full_name: str) -> Outcome:
-    """The outcome of an issue of the queries in bot/github/past_issues.py; `events` are its timeline's."""
-    is_open = str(node["state"]) != "CLOSED"
-    closed_at = _time_or_none(node.get("closedAt"))
-    reason = "" if is_open else str(node.get("stateReason") or "completed").lower()
-    by, commit, at = ("", "", None) if is_open else _fix(node, events, reason, closed_at, full_name)
-    return Outcome(
-        is_open=is_open,
-        state="open" if is_open else "closed",
-        reason=reason,
-        closed_at=None if is_open else closed_at,
-        closed_by=by,
-        fix_commit=commit,
-        fixed_at=at,
-        others=_others(node),
-        duplicates=tuple(_duplicates(node, events, full_name)),
-    )
-
-
-Fix = tuple[str, str, datetime | None]
-"""What closed the issue, the commit that fixed it, and when that was made."""
-
-
-def _fix(
-    node: Mapping[str, Any],
-    events: Sequence[Mapping[str, Any]],
-    reason: str,
-    closed_at: datetime | None,
-    full_name: str,
-) -> Fix:
-    if reason != "completed":
-        return "", "", None
-    closings = [event for event in events if event["__typename"] == "ClosedEvent"]
-    closer = closings[-1].get("closer") if closings else None
-    if closer and closer["__typename"] == "Commit":
-        sha = str(closer["oid"])
-        ours = _repository(closer) == full_name.lower()
-        return sha[:10], sha if ours else "", _time_or_none(closer.get("committedDate"))
-    if closer and closer["__typename"] == "PullRequest":
-        return _pull(closer, full_name)
-    linked = (node.get("closedByPullRequestsReferences") or {}).get("nodes") or []
-    merged = [pull for pull in linked if pull and pull.get("merged") and (at := _time_or_none(pull.get("mergedAt")))
-              and (closed_at is None or at <= closed_at + _LATE)]  # fmt: skip
-    return _pull(merged[-1], full_name) if merged else ("", "", None)
-
-
-def _pull(pull: Mapping[str, Any], full_name: str) -> Fix:
-    name = _repository(pull)
-    ours = name == full_name.lower()
-    shown = f"#{pull['number']}" if ours else f"{name}#{pull['number']}"
-    commit = str((pull.get("mergeCommit") or {}).get("oid", "")) if pull.get("merged") and ours else ""
-    return shown, commit, _time_or_none(pull.get("mergedAt"))
-
-
-def _duplicates(node: Mapping[str, Any], events: Sequence[Mapping[str, Any]], full_name: str) -> list[str]:
-    """Numbers of this repository that people marked as the same, the newest mark first."""
-    marked: dict[str, None] = {}
-    for comment in (node.get("comments") or {}).get("nodes") or []:
-        said = comment and comment.get("authorAssociation") in MAINTAINERS
-        if (
-            said
-            and people_of(comment.get("author"))[1]
-            and (at := _SAME.search(comment.get("bodyText") or ""))
-        ):
-            marked[at.group(1)] = None
-    for event in events:
-        kind = event["__typename"]
-        if kind not in ("MarkedAsDuplicateEvent", "UnmarkedAsDuplicateEvent"):
-            continue
-        first = event.get("canonical") or {}
-        if not people_of(event.get("actor"))[1] or _repository(first) != full_name.lower():
-            continue
-        marked.pop(str(first["number"]), None)
-        if kind == "MarkedAsDuplicateEvent":
-            marked[str(first["number"])] = None
-    return [number for number in reversed(marked) if number != str(node["number"])]
-
-
-def _others(node: Mapping[str, Any]) -> int:
-    """People besides the author and the project's own in the newest comments."""
-    author = str((node.get("author") or {}).get("login", ""))
-    people = set()
-    for comment in (node.get("comments") or {}).get("nodes") or []:
-        if comment and comment.get("authorAssociation") not in MAINTAINERS:
-            login, person = people_of(comment.get("author"))
-            people |= {login} if person and login != author else set()
-    return len(people)
-
-
-def _repository(value: Mapping[str, Any]) -> str:
-    return str((value.get("repository") or {}).get("nameWithOwner", "")).lower()
-
-
-def _time_or_none(text: object) -> datetime | None:
-    return datetime.fromisoformat(str(text)).astimezone(UTC) if text else None
-
 
 log = structlog.get_logger(__name__)
 
 _PULL = "number url merged mergedAt mergeCommit { oid } repository { nameWithOwner }"
 _WHO = "{ __typename login }"
 _CANONICAL = "canonical { __typename ... on Issue { number repository { nameWithOwner } } }"
-_ISSUE = f"""
-  number title body url createdAt updatedAt closedAt state
-  stateReason(enableDuplicate: true)
-  author {_WHO}
-  comments(last: 50) {{ nodes {{ author {_WHO} authorAssociation bodyText }} }}
-  closedByPullRequestsReferences(first: 5, includeClosedPrs: true) {{ nodes {{ {_PULL} }} }}
-  timelineItems(last: 100, itemTypes: [
+_EVENTS = f"""itemTypes: [
     LABELED_EVENT, UNLABELED_EVENT, CLOSED_EVENT, MARKED_AS_DUPLICATE_EVENT, UNMARKED_AS_DUPLICATE_EVENT
   ]) {{
+    pageInfo {{ startCursor hasPreviousPage }}
     nodes {{
       __typename
       ... on LabeledEvent {{ createdAt actor {_WHO} label {{ name }} }}
@@ -173,7 +46,14 @@ _ISSUE = f"""
       ... on MarkedAsDuplicateEvent {{ actor {_WHO} {_CANONICAL} }}
       ... on UnmarkedAsDuplicateEvent {{ actor {_WHO} {_CANONICAL} }}
     }}
-  }}
+  }}"""
+_ISSUE = f"""
+  number title body url createdAt updatedAt closedAt state
+  stateReason(enableDuplicate: true)
+  author {_WHO}
+  comments(last: 50) {{ nodes {{ author {_WHO} authorAssociation createdAt bodyText }} }}
+  closedByPullRequestsReferences(first: 5, includeClosedPrs: true) {{ nodes {{ {_PULL} }} }}
+  timelineItems(last: 100, {_EVENTS}
 """
 PAGE_QUERY = f"""query($owner: String!, $name: String!, $first: Int!, $after: String, $order: IssueOrder!,
   $filter: IssueFilters) {{
@@ -189,15 +69,12 @@ PAGE_QUERY = f"""query($owner: String!, $name: String!, $first: Int!, $after: St
 ONE_QUERY = f"""query($owner: String!, $name: String!, $number: Int!) {{
   repository(owner: $owner, name: $name) {{ issue(number: $number) {{ {_ISSUE} }} }}
 }}"""
-RELEASES_QUERY = """query($owner: String!, $name: String!, $after: String) {
-  repository(owner: $owner, name: $name) {
-    releases(first: 100, after: $after, orderBy: {field: CREATED_AT, direction: DESC}) {
-      pageInfo { endCursor hasNextPage }
-      nodes { tagName publishedAt isDraft isPrerelease }
-    }
-  }
-}"""
-
+TIMELINE_QUERY = f"""query($owner: String!, $name: String!, $number: Int!, $before: String!) {{
+  rateLimit {{ remaining resetAt }}
+  repository(owner: $owner, name: $name) {{
+    issue(number: $number) {{ timelineItems(last: 100, before: $before, {_EVENTS} }}
+  }}
+}}"""
 VISIBILITY_QUERY = """query($owner: String!, $name: String!) {
   repository(owner: $owner, name: $name) { databaseId visibility }
 }"""
@@ -207,11 +84,8 @@ RESERVE = 200
 SMALLEST = 5
 """Issues of the smallest page tried when GitHub does not finish a larger one."""
 TRIES = 8
-_RELEASE_PAGES = 5
-_AT_ONCE = 20
-"""Comparisons of a commit with a release in one query."""
-_LOOKED_AT = 6
-"""Releases after a fix that are tried: patch releases of older lines may come before the one that holds it."""
+_TIMELINE_PAGES = 20
+"""Of a hundred events; an issue has more of them about as often as it has a thousand comments."""
 _FILL, _UPDATE = "github", "github update"
 
 
@@ -234,11 +108,26 @@ class GitHubPast:
         self._most = most
         self._tries = tries
         self._sleep = sleep
+        self._releases = Releases(lambda text, values: self._patiently(text, values)["repository"])
 
     def one(self, number: int) -> PastIssue:
         """One issue. Raises the errors of bot/github/records.py, `Gone` when it is not there."""
         data = self._graphql.query(ONE_QUERY, {**self._names(), "number": number})
-        return past_issue(data["repository"]["issue"], self._repo.full_name)
+        return self._past(data["repository"]["issue"])
+
+    def _past(self, node: dict[str, Any]) -> PastIssue:
+        """The issue of a page's node, with the events of its timeline that did not fit into the page."""
+        listed = node.get("timelineItems") or {}
+        events = listed.get("nodes") or []
+        for _ in range(_TIMELINE_PAGES):
+            info = listed.get("pageInfo") or {}
+            if not info.get("hasPreviousPage"):
+                break
+            asked = {"number": node["number"], "before": info["startCursor"]}
+            issue = self._patiently(TIMELINE_QUERY, asked)["repository"]["issue"]
+            listed = issue["timelineItems"]
+            events = [*(listed.get("nodes") or []), *events]
+        return past_issue({**node, "timelineItems": {"nodes": events}}, self._repo.full_name)
 
     def visibility(self) -> str:
         """See `PastIssues`. Raises the errors of bot/github/records.py."""
@@ -265,7 +154,7 @@ class GitHubPast:
         while True:
             found, size = self._page(progress, size)
             nodes = [node for node in found.get("nodes") or [] if node]
-            issues = [past_issue(node, self._repo.full_name) for node in nodes]
+            issues = [self._past(node) for node in nodes]
             if self._since is not None:
                 issues = [i for i in issues if i.post.opened is not None and i.post.opened >= self._since]
             info = found.get("pageInfo") or {}
@@ -289,56 +178,8 @@ class GitHubPast:
                 return
 
     def first_holding(self, commits: Sequence[tuple[str, datetime]]) -> dict[str, str]:
-        """The tag of the first release that holds each commit, for those that one holds.
-
-        `commits` with when they were made. A release is tried only when it was published after the commit.
-        """
-        if not commits:
-            return {}
-        releases = self._releases()
-        waiting = {
-            sha: [tag for at, tag in releases if at > made - timedelta(days=1)] for sha, made in commits
-        }
-        found: dict[str, str] = {}
-        for turn in range(_LOOKED_AT):
-            asked = [
-                (sha, tags[turn]) for sha, tags in waiting.items() if sha not in found and len(tags) > turn
-            ]
-            for start in range(0, len(asked), _AT_ONCE):
-                part = asked[start : start + _AT_ONCE]
-                holds = self._holding(part)
-                found |= {sha: tag for (sha, tag), held in zip(part, holds, strict=True) if held}
-        return found
-
-    def _releases(self) -> list[tuple[datetime, str]]:
-        """Published releases, oldest first; prereleases only where there are no others."""
-        nodes: list[Mapping[str, Any]] = []
-        after = None
-        for _ in range(_RELEASE_PAGES):
-            data = self._patiently(RELEASES_QUERY, {**self._names(), "after": after})
-            found = data["repository"]["releases"]
-            nodes += [n for n in found["nodes"] if n and not n["isDraft"] and n["publishedAt"]]
-            after = found["pageInfo"]["endCursor"]
-            if not found["pageInfo"]["hasNextPage"]:
-                break
-        stable = [n for n in nodes if not n["isPrerelease"]]
-        return sorted((_time(n["publishedAt"]), str(n["tagName"])) for n in stable or nodes)
-
-    def _holding(self, pairs: Sequence[tuple[str, str]]) -> list[bool]:
-        names = "".join(f", $t{n}: String!, $s{n}: String!" for n in range(len(pairs)))
-        fields = " ".join(
-            f"c{n}: ref(qualifiedName: $t{n}) {{ compare(headRef: $s{n}) {{ status }} }}"
-            for n in range(len(pairs))
-        )
-        repository = f"repository(owner: $owner, name: $name) {{ {fields} }}"
-        text = f"query($owner: String!, $name: String!{names}) {{ {repository} }}"
-        variables = self._names()
-        for n, (sha, tag) in enumerate(pairs):
-            variables |= {f"t{n}": f"refs/tags/{tag}", f"s{n}": sha}
-        data = self._patiently(text, variables)["repository"]
-        states = [((data.get(f"c{n}") or {}).get("compare") or {}).get("status") for n in range(len(pairs))]
-        # The commit compared with the tag: behind it, or the very commit that is tagged.
-        return [state in ("BEHIND", "IDENTICAL") for state in states]
+        """The tag of the first release that holds each commit, for those that one holds."""
+        return self._releases.first_holding(commits)
 
     def _page(self, progress: Progress, size: int) -> tuple[dict[str, Any], int]:
         """The issues after the cursor, and the size of page that GitHub managed."""
@@ -368,19 +209,27 @@ class GitHubPast:
                     self._wait(error.after, "GitHub did not answer in time")
                 else:
                     self._wait(error.after, "rate limit")
-        limit = data.get("rateLimit") or {}
-        if limit and limit["remaining"] < RESERVE:
-            self._wait(seconds_until(limit["resetAt"]), "most of this hour's budget is used")
+        self._spare(data)
         found: dict[str, Any] = data["repository"]["issues"]
         return found, size
 
-    def _patiently(self, text: str, variables: Mapping[str, Any]) -> dict[str, Any]:
+    def _patiently(self, text: str, values: Mapping[str, Any]) -> dict[str, Any]:
+        variables = {**self._names(), **values}
         for _ in range(self._tries - 1):
             try:
-                return self._graphql.query(text, variables)
+                data = self._graphql.query(text, variables)
             except TryAgain as error:
                 self._wait(error.after, "GitHub asked to wait")
+                continue
+            self._spare(data)
+            return data
         return self._graphql.query(text, variables)
+
+    def _spare(self, data: Mapping[str, Any]) -> None:
+        """Wait for the next hour where most of the budget is used."""
+        limit = data.get("rateLimit") or {}
+        if limit and limit["remaining"] < RESERVE:
+            self._wait(seconds_until(limit["resetAt"]), "most of this hour's budget is used")
 
     def _wait(self, seconds: float, why: str) -> None:
         log.info("waiting for GitHub", seconds=round(seconds), why=why, repository=self._repo.full_name)
@@ -414,7 +263,15 @@ def past_issue(node: Mapping[str, Any], full_name: str) -> PastIssue:
         for event in events
         if event["__typename"] in ("LabeledEvent", "UnlabeledEvent")
     )
-    return PastIssue(post, outcome_of(node, events, full_name), str(node.get("url") or ""), labels)
+    login, person = people_of(node.get("author"))
+    return PastIssue(
+        post,
+        outcome_of(node, events, full_name),
+        str(node.get("url") or ""),
+        labels,
+        author=login if person else "",
+        answered_at=answered_at(node),
+    )
 
 
 def _time(text: str) -> datetime:

@@ -43,7 +43,6 @@ def new_delivery(
     if isinstance(event, events.Ignored):
         return None
     lock = events.lock(event) or f"github:delivery:{delivery_id}"
-    coalesces = events.coalesces(event)
     action = payload.get("action")
     return NewDelivery(
         id=delivery_id,
@@ -51,7 +50,7 @@ def new_delivery(
         event=event_name,
         action=action if isinstance(action, str) else None,
         lock=lock,
-        coalesce_key=lock if coalesces else None,
+        coalesce_key=events.coalesce_key(event),
         payload=storable(payload, keep_text),
         delay=_delay(event, edit_delay, comment_delay),
     )
@@ -59,6 +58,8 @@ def new_delivery(
 
 def _delay(event: events.Event, edit_delay: float, comment_delay: float) -> float:
     """How long it waits for the next one of a burst."""
+    if isinstance(event, events.Remarked):
+        return comment_delay
     if not isinstance(event, events.IssueText):
         return 0.0
     return {"edited": edit_delay, "commented": comment_delay}.get(event.action, 0.0)

@@ -6,7 +6,7 @@ import gzip
 import hashlib
 import sys
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +25,7 @@ _SAMPLE = 1 << 20
 _COMMITS = 200
 _ENDED = frozenset({"closed", "resolved", "done", "fixed", "verified"})
 Tick = Callable[[Progress], None]
+Seen = Callable[[Sequence[PastIssue]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +47,14 @@ class Source(Protocol):
 
 
 def fill(
-    store: HistoryStore, repo: RepoHistory, source: Source, recorder: Recorder, tick: Tick = lambda p: None
+    store: HistoryStore,
+    repo: RepoHistory,
+    source: Source,
+    recorder: Recorder,
+    tick: Tick = lambda p: None,
+    seen: Seen = lambda issues: None,
 ) -> Progress:
-    """Read all pages from where the last run got to; returns the last progress.
+    """Read all pages from where the last run got to; returns the last progress. `seen` gets each page's issues.
 
     Issues whose text is kept already are not read again, only their outcome is updated. A run that is killed at any
     moment goes on with the page that it was at. Raises `UserError` when the history is of another model, `Forgotten`
@@ -67,8 +73,9 @@ def fill(
             )
         records = {issue.post.id: record for issue, record in zip(new, made.records, strict=True)}
         kept = [kept_issue(issue, records.get(issue.post.id)) for issue in page.issues]
-        progress = page.progress
+        progress = replace(page.progress, at=datetime.now(UTC).isoformat())
         store.save_page(repo.key, kept, progress)
+        seen(page.issues)
         tick(progress)
     return progress
 

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from packaging.version import InvalidVersion, Version
 
-from bot.history.records import KeptIssue, Outcome
+from bot.history.records import KeptIssue, Outcome, Why
 from knowledge.findings.failure import load_catalogue
 from knowledge.history.verifier import Shared
 
 MOST_VERSIONS = 2
+_WHY: dict[Why, str] = {
+    "": "",
+    "no_answer": ": no answer from its author",
+    "inactive": ": inactive",
+    "not_reproduced": ": could not be reproduced",
+    "intended": ": works as intended",
+    "wont_fix": ": will not be fixed",
+    "unsupported": ": no longer supported",
+    "elsewhere": ": belongs to another project",
+}
 _TELLING = ("torch", "nccl", "cuda")
 """Components whose version is named before others', besides the repository's own."""
 _TAG = re.compile(r"^(?:[A-Za-z][A-Za-z_.-]*)?[v_-]?(\d+(?:\.\d+)+.*)$")
@@ -42,12 +52,20 @@ def why(shared: Shared, component: str | None = None) -> list[str]:
     return told
 
 
+def is_duplicate(out: Outcome) -> bool:
+    """Whether the issue was closed as a duplicate: GitHub says so, or people did and nothing else closed it."""
+    if out.is_open or not out.duplicates:
+        return False
+    return out.reason == "duplicate" or not (out.closed_by or out.released)
+
+
 def how_it_ended(
-    issue: KeptIssue, component: str | None, versions: Mapping[str, str], first: KeptIssue | None = None
+    issue: KeptIssue, component: str | None, versions: Mapping[str, str], firsts: Sequence[KeptIssue] = ()
 ) -> tuple[str, bool]:
     """How the earlier issue stands or ended, and whether a new report may be a regression.
 
-    `versions` are the new report's, `first` the issue that the earlier one was closed as a duplicate of.
+    `versions` are the new report's, `firsts` the issue that the earlier one was closed as a duplicate of, the one
+    that this one was, and so on: how the last of them ended counts.
     """
     out = issue.outcome
     if out.is_open:
@@ -55,19 +73,22 @@ def how_it_ended(
             out.others
         )
         return (f"still open{people}" if out.state else ""), False
-    if out.reason == "duplicate" and out.duplicates:
+    if is_duplicate(out):
         told = f"closed as a duplicate of {_code(_short(out.duplicates[0]))}"
-        if first is None or first.outcome.reason == "duplicate":
+        if not firsts or is_duplicate(firsts[-1].outcome):
             return told, False
-        ended, regression = how_it_ended(first, component, versions)
-        return f"{told}, which is {ended}" if first.outcome.is_open else f"{told} ({ended})", regression
+        told += f", itself one of {_code(_short(firsts[-1].id))}" if len(firsts) > 1 else ""
+        ended, regression = how_it_ended(firsts[-1], component, versions)
+        still = firsts[-1].outcome.is_open
+        return f"{told}, which is {ended}" if still else f"{told} ({ended})", regression
     if out.reason == "not_planned":
-        return "closed as not planned", False
+        return f"closed as not planned{_WHY[out.why]}", False
     if out.closed_by or out.released:
         return _fixed(out, component, versions)
     if out.reason and out.reason != "completed":
         return f"{out.state or 'closed'} as {out.reason}".lower(), False
-    return (f"closed on {out.closed_at:%Y-%m-%d}" if out.closed_at else out.state.lower()), False
+    told = "closed as completed" if out.reason else out.state.lower() or "closed"
+    return (f"{told} on {out.closed_at:%Y-%m-%d}" if out.closed_at else told), False
 
 
 def _fixed(out: Outcome, component: str | None, versions: Mapping[str, str]) -> tuple[str, bool]:

@@ -6,10 +6,14 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Literal, Protocol
 
 from knowledge.errors import DistriageError
 from knowledge.history.record import Post, Record
+
+Why = Literal[
+    "", "no_answer", "inactive", "not_reproduced", "intended", "wont_fix", "unsupported", "elsewhere"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,8 @@ class Outcome:
     """People besides the author and the project's own who wrote below it."""
     duplicates: tuple[str, ...] = ()
     """Ids of the issues that people marked as the same."""
+    why: Why = ""
+    """Why it was closed as not planned, where that is plain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +60,10 @@ class PastIssue:
     outcome: Outcome
     url: str = ""
     labels: tuple[LabelChange, ...] = ()
+    author: str = ""
+    """ "" = no person, or not known."""
+    answered_at: datetime | None = None
+    """When somebody of the project first wrote below it."""
 
     @property
     def content_hash(self) -> str:
@@ -95,6 +105,8 @@ class Progress:
     """When the run under way began (ISO 8601)."""
     through: str = ""
     """Changes before this time are all here (ISO 8601); "" = no run got through yet."""
+    at: str = ""
+    """When the last page was kept (ISO 8601)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from datetime import datetime
 
 import structlog
 
-from bot.history.explain import how_it_ended, why
+from bot.history.explain import how_it_ended, is_duplicate, why
 from bot.history.records import Forgotten, HistoryStore, KeptIssue, Outcome, PastIssue, RepoHistory
 from bot.history.wider import MOST_SIBLINGS, CaseRecords, Visible, among_cases, among_siblings, strictest
 from bot.ports import Compared, CoreFailed, Recorder
@@ -27,6 +27,8 @@ log = structlog.get_logger(__name__)
 MOST_HELD = 1_000_000
 """Records indexed in one process, of all repositories together; about 4 kB each (docs/scale.md)."""
 TITLE_CHARS = 300
+_DUPLICATES = 4
+"""Duplicates of duplicates that are followed."""
 
 
 Releases = Callable[[Sequence[tuple[str, datetime]]], Mapping[str, str]]
@@ -199,10 +201,14 @@ class Histories:
             return held
 
     def _kept(self, repo: RepoHistory, near: Sequence[Near]) -> dict[str, KeptIssue]:
-        """What is kept of these, and of the issues that they were closed as duplicates of."""
-        kept = self.store.issues(repo.key, [one.record.id for one in near]) if near else {}
-        firsts = [id for issue in kept.values() for id in issue.outcome.duplicates[:1]]
-        return {**kept, **self.store.issues(repo.key, firsts)} if firsts else kept
+        """What is kept of these, and of the issues that they were closed as duplicates of, and so on."""
+        kept: dict[str, KeptIssue] = {}
+        asked = [one.record.id for one in near]
+        for _ in range(_DUPLICATES + 1):
+            found = self.store.issues(repo.key, asked) if asked else {}
+            kept |= found
+            asked = [id for one in found.values() for id in one.outcome.duplicates[:1] if id not in kept]
+        return kept
 
     def _look_up_releases(self, repo: RepoHistory, kept: Mapping[str, KeptIssue], releases: Releases) -> bool:
         """Whether there was something to look up."""
@@ -223,8 +229,7 @@ class Histories:
             issue = kept.get(one.record.id)
             if issue is None:
                 continue
-            first = kept.get(next(iter(issue.outcome.duplicates), ""))
-            ended, regression = how_it_ended(issue, component, record.versions, first)
+            ended, regression = how_it_ended(issue, component, record.versions, _firsts(issue, kept))
             told.append(
                 EarlierReport(
                     id=name_of(repo.full_name, issue.id),
@@ -277,6 +282,18 @@ def kept_issue(past: PastIssue, record: Record | None) -> KeptIssue:
         record=record,
         labels=past.labels or None,
     )
+
+
+def _firsts(issue: KeptIssue, kept: Mapping[str, KeptIssue]) -> list[KeptIssue]:
+    """What the issue was closed as a duplicate of, what that was, and so on; marks may go in circles."""
+    out: list[KeptIssue] = []
+    while is_duplicate(issue.outcome) and len(out) < _DUPLICATES:
+        first = kept.get(issue.outcome.duplicates[0])
+        if first is None:
+            break
+        out.append(first)
+        issue = first
+    return out
 
 
 def _read(model: str) -> list[str]:

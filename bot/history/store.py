@@ -18,7 +18,7 @@ from knowledge.judging.features import Floats
 
 _OUTCOME = (
     "is_open", "state", "reason", "closed_at", "closed_by", "fix_commit", "fixed_at", "released", "others",
-    "duplicates",
+    "duplicates", "why",
 )  # fmt: skip
 _FACTS = ("title", "url", "content_hash", "opened", *_OUTCOME)
 _EVIDENCE = ("version", "record", "vectors", "small")

@@ -7,7 +7,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from bot.db.connect import Row, Table, clean_json, clean_text
+from bot.history.records import PastIssue
+from bot.history.search import TITLE_CHARS
 from bot.history.waves import BEFORE, Burst, Key, Noted, Rate, Wave
+from knowledge.text.quote import clean
 
 KEEP = timedelta(days=180)
 """How long a report is kept: twice as long as the rate is counted over."""
@@ -39,6 +42,28 @@ class WaveTables(Table):
             "answered": answered_at,
         }
         self._run(_NOTE, row)
+
+    def note_read(
+        self, installation_id: int, repo_id: int, repo_name: str, issues: Iterable[PastIssue], now: datetime
+    ) -> None:
+        """Keep whom the newer ones of these issues wait for, as a back-fill read them; what a triage noted stays."""
+        rows: list[Row] = [
+            {
+                "installation": installation_id,
+                "repo": repo_id,
+                "repo_name": clean_text(repo_name),
+                "number": int(one.post.id),
+                "opened": one.post.opened,
+                "author": clean_text(one.author),
+                "title": clean_text(clean(one.post.title)[:TITLE_CHARS]),
+                "answered": one.answered_at,
+                "closed": one.outcome.closed_at,
+            }
+            for one in issues
+            if one.author and one.post.opened is not None and one.post.opened > now - BEFORE
+        ]
+        with self._pool.connection() as connection, connection.transaction(), connection.cursor() as cursor:
+            cursor.executemany(_NOTE_READ.encode(), rows)
 
     def answered(self, repo_id: int, number: int, at: datetime) -> None:
         """Somebody of the project wrote below the issue; the first time counts."""
@@ -75,7 +100,7 @@ class WaveTables(Table):
         """See the protocol."""
         rows = self._rows(
             "SELECT repo_id, key, count(*) AS reports FROM noted_reports,"
-            " unnest(keys) AS key WHERE opened > %(since)s AND opened <= %(until)s"
+            " unnest(keys) AS key WHERE opened > %(since)s AND opened <= %(until)s AND NOT backfilled"
             " GROUP BY repo_id, key HAVING count(DISTINCT author) >= %(least)s",
             {"since": since, "until": until, "least": least},
         )
@@ -84,7 +109,7 @@ class WaveTables(Table):
     def _burst(self, repo_id: int, key: Key, since: datetime, until: datetime) -> Burst:
         rows = self._rows(
             f"SELECT {_NOTED} FROM noted_reports WHERE repo_id = %s AND opened > %s AND opened <= %s"
-            " ORDER BY opened, number",
+            " AND NOT backfilled ORDER BY opened, number",
             (repo_id, since, until),
         )
         return Burst(key, tuple(_noted(row) for row in rows if key in row["keys"]), len(rows))
@@ -119,7 +144,7 @@ class WaveTables(Table):
     def reports(self, wave: Wave) -> list[Noted]:
         """See the protocol."""
         rows = self._rows(
-            f"SELECT {_NOTED} FROM noted_reports WHERE repo_id = %s AND keys && %s AND opened >= %s"
+            f"SELECT {_NOTED} FROM noted_reports WHERE repo_id = %s AND keys && %s AND opened >= %s AND NOT backfilled"
             " AND (%s::timestamptz IS NULL OR opened <= %s) ORDER BY opened, number",
             (wave.repo_id, list(wave.keys), wave.since, wave.ended_at, wave.last),
         )
@@ -161,12 +186,20 @@ VALUES (%(installation)s, %(repo)s, %(repo_name)s, %(number)s, %(opened)s, %(aut
 ON CONFLICT (repo_id, number) DO UPDATE SET installation_id = excluded.installation_id,
   repo_name = excluded.repo_name, opened = excluded.opened, author = excluded.author, title = excluded.title,
   keys = excluded.keys, versions = excluded.versions, framework = excluded.framework,
-  launcher = excluded.launcher, closed_at = NULL,
+  launcher = excluded.launcher, closed_at = NULL, backfilled = false,
+  answered_at = coalesce(noted_reports.answered_at, excluded.answered_at)
+"""
+_NOTE_READ = f"""
+INSERT INTO noted_reports ({_NOTED}, answered_at, closed_at, backfilled)
+SELECT %(installation)s, %(repo)s, %(repo_name)s, %(number)s, %(opened)s, %(author)s, %(title)s,
+  ARRAY['same:' || %(number)s::text], '{{}}', '', '', %(answered)s, %(closed)s, true
+FROM history_repos WHERE repo_id = %(repo)s
+ON CONFLICT (repo_id, number) DO UPDATE SET closed_at = excluded.closed_at,
   answered_at = coalesce(noted_reports.answered_at, excluded.answered_at)
 """
 _NOTED_RATE = """
 SELECT count(*) FILTER (WHERE %(key)s = ANY(keys)) AS earlier, count(*) AS total, min(opened) AS first
-FROM noted_reports WHERE repo_id = %(repo)s AND opened > %(since)s AND opened <= %(until)s
+FROM noted_reports WHERE repo_id = %(repo)s AND opened > %(since)s AND opened <= %(until)s AND NOT backfilled
 """
 _HISTORY_RATE = """
 SELECT count(*) FILTER (WHERE i.record -> %(kind)s::text ? %(id)s::text) AS earlier, count(*) AS total,

@@ -17,6 +17,8 @@ RECENT = timedelta(days=28)
 WAITING = timedelta(days=90)
 """Issues opened longer ago are not counted among those that wait."""
 LISTED = 10
+RUNS = timedelta(minutes=5)
+"""A back-fill whose last page is older waits for GitHub, or was stopped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +65,20 @@ class Filled:
     issues: int
     progress: Progress
     queued: bool
-    """A back-fill waits or runs."""
+    """A back-fill of the service waits or runs."""
     failed: bool
     replayed_at: datetime | None
+    now: datetime
+
+    @property
+    def last(self) -> datetime | None:
+        """When the last page was kept."""
+        return datetime.fromisoformat(self.progress.at) if self.progress.at else None
+
+    @property
+    def reading(self) -> bool:
+        """Whether pages came until just now: `bot backfill` runs, too."""
+        return bool(self.progress.cursor) and self.last is not None and self.now - self.last < RUNS
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +175,7 @@ class TrackerTables(Table):
             answered=answered,
             answered_count=answered_count,
             histories=[
-                Filled(**{**row, "progress": Progress(**row["progress"])})
+                Filled(**{**row, "progress": Progress(**row["progress"])}, now=now)
                 for row in self._rows(_HISTORIES, values)
             ],
         )

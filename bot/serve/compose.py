@@ -25,6 +25,7 @@ from bot.github.triage_issue import known_config
 from bot.github.votes import correction_votes
 from bot.history.label_store import LabelTables
 from bot.history.labels import OwnLabels, VotesOf
+from bot.history.records import PastIssue
 from bot.history.replay import ReplayProcess
 from bot.history.search import Histories
 from bot.history.store import PostgresHistory
@@ -156,6 +157,11 @@ def _backfills(
 
 def with_histories(service: Service, work: Work, ports: Ports, recorder: Recorder) -> Work:
     """The work with the jobs on repositories' histories."""
+
+    def note_read(installation_id: int, repo: RepoRef, issues: Sequence[PastIssue]) -> None:
+        now = ports.clock.now()
+        WaveTables(service.threads).note_read(installation_id, repo.id, repo.full_name, issues, now)
+
     replay = ReplayProcess(service.url)
     jobs = HistoryJobs(
         app=ports.app if isinstance(ports.app, App) else None,
@@ -165,6 +171,7 @@ def with_histories(service: Service, work: Work, ports: Ports, recorder: Recorde
         replay=replay,
         queue=lambda new: accept_now(service.threads, new),
         now=ports.clock.now,
+        note=note_read,
     )
     return replace(work, handlers={**work.handlers, HISTORY: jobs}, close=replay.close)
 

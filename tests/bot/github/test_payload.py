@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.github.events import CommandGiven, Ignored, IssueText, coalesces, lock, parse
+from bot.github.events import CommandGiven, Ignored, IssueText, coalesce_key, lock, parse
 from bot.github.payload import TEXT_LIMIT, storable
 from tests.bot.fake_github import FakeGitHub
 from tests.bot.world import BODY, REPO
@@ -53,7 +53,7 @@ def test_a_kept_payload_means_the_same() -> None:
     assert parse("issues", storable(data, keep_text=True)) == whole
     assert isinstance(whole, IssueText)
     assert lock(whole) == "github:100:1"
-    assert coalesces(whole)
+    assert coalesce_key(whole) == lock(whole)
 
 
 def test_with_credentials_no_text_is_kept() -> None:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from bot.github.past_issues import ONE_QUERY, PAGE_QUERY, RELEASES_QUERY
+from bot.github.past_issues import ONE_QUERY, PAGE_QUERY, TIMELINE_QUERY
+from bot.github.releases import RELEASES_QUERY, TAGS_QUERY
 
 DAY_ONE = datetime(2024, 5, 1, tzinfo=UTC)
 NAME = "acme/train"
@@ -45,8 +46,11 @@ def marked(number: int, actor: Any, kind: str = "MarkedAsDuplicateEvent", repo: 
     return {"__typename": kind, "actor": actor, "canonical": canonical}
 
 
-def said(login: str, text: str, association: str = "NONE", kind: str = "User") -> dict[str, Any]:
-    return {"author": who(login, kind), "authorAssociation": association, "bodyText": text}
+def said(
+    login: str, text: str, association: str = "NONE", kind: str = "User", day: float = 2
+) -> dict[str, Any]:
+    author = who(login, kind)
+    return {"author": author, "authorAssociation": association, "createdAt": at(day), "bodyText": text}
 
 
 def node(
@@ -74,6 +78,25 @@ def node(
     }
 
 
+def _release(tag: str, day: float) -> dict[str, Any]:
+    draft = "draft" in tag
+    published = None if draft else at(day)
+    return {
+        "tagName": tag,
+        "createdAt": at(day),
+        "publishedAt": published,
+        "isDraft": draft,
+        "isPrerelease": "rc" in tag,
+    }
+
+
+def _tag(tag: str, day: float) -> dict[str, Any]:
+    commit = {"__typename": "Commit", "committedDate": at(day)}
+    if "tree" in tag:
+        commit = {"__typename": "Tree"}
+    return {"name": tag, "target": {"__typename": "Tag", "target": commit} if "a" in tag else commit}
+
+
 @dataclass
 class FakePast:
     """Answers the queries; whatever else is asked is an error of the test."""
@@ -83,6 +106,11 @@ class FakePast:
     """Tag and day."""
     holds: dict[str, set[str]] = field(default_factory=dict)
     """Commits by tag."""
+    tags: list[tuple[str, float]] = field(default_factory=list)
+    compared: list[str] = field(default_factory=list)
+    """The tags that were asked about."""
+    page: int = 100
+    """Releases, tags and events of a page."""
     remaining: int = 5000
     too_large: int = 10_000
     """From which page size on GitHub does not finish a query."""
@@ -92,17 +120,40 @@ class FakePast:
         if query == PAGE_QUERY:
             return self._page(variables)
         if query == ONE_QUERY:
-            found = next((i for i in self.issues if i["number"] == variables["number"]), None)
+            found = next((self._cut(i) for i in self.issues if i["number"] == variables["number"]), None)
             errors = [] if found else [{"type": "NOT_FOUND", "message": "Could not resolve to an Issue"}]
             return {"data": {"repository": {"issue": found} if found else None}, "errors": errors}
+        if query == TIMELINE_QUERY:
+            [found] = [i for i in self.issues if i["number"] == variables["number"]]
+            issue = self._cut(found, int(variables["before"]))
+            return {"data": {"repository": {"issue": {"timelineItems": issue["timelineItems"]}}}}
         if query == RELEASES_QUERY:
-            nodes = [
-                {"tagName": tag, "publishedAt": at(day), "isDraft": False, "isPrerelease": "rc" in tag}
-                for tag, day in self.releases
-            ]
-            info = {"endCursor": None, "hasNextPage": False}
-            return {"data": {"repository": {"releases": {"nodes": nodes, "pageInfo": info}}}}
+            return self._listed("releases", self.releases, _release, variables)
+        if query == TAGS_QUERY:
+            return self._listed("refs", self.tags, _tag, variables)
         return {"data": {"repository": self._compared(variables)}}
+
+    def _listed(
+        self, name: str, rows: list[tuple[str, float]], made: Any, variables: dict[str, Any]
+    ) -> dict[str, Any]:
+        start = int(variables["after"] or 0)
+        newest = sorted(rows, key=lambda row: -row[1])
+        end = start + self.page
+        info = {"endCursor": str(end), "hasNextPage": end < len(rows)}
+        nodes = [*[made(*row) for row in newest[start:end]], None]
+        return {
+            "data": {
+                "rateLimit": {"remaining": self.remaining, "resetAt": "2020-01-01T00:00:00Z"},
+                "repository": {name: {"nodes": nodes, "pageInfo": info}},
+            }
+        }
+
+    def _cut(self, issue: dict[str, Any], before: int | None = None) -> dict[str, Any]:
+        """The issue with the last page of its events, or of those before one."""
+        events = issue["timelineItems"]["nodes"][:before]
+        start = max(0, len(events) - self.page)
+        info = {"startCursor": str(start), "hasPreviousPage": start > 0}
+        return {**issue, "timelineItems": {"nodes": events[start:], "pageInfo": info}}
 
     def _page(self, variables: dict[str, Any]) -> dict[str, Any]:
         if variables["first"] >= self.too_large:
@@ -117,7 +168,7 @@ class FakePast:
             reverse=direction == "DESC",
         )
         start = int(variables["after"] or 0)
-        rows_here = rows[start : start + variables["first"]]
+        rows_here = [self._cut(row) for row in rows[start : start + variables["first"]]]
         end = start + len(rows_here)
         return {
             "data": {
@@ -136,6 +187,7 @@ class FakePast:
         out: dict[str, Any] = {}
         for n in range(sum(name.startswith("t") for name in variables)):
             tag, commit = variables[f"t{n}"].removeprefix("refs/tags/"), variables[f"s{n}"]
+            self.compared.append(tag)
             held = commit in self.holds.get(tag, set())
             out[f"c{n}"] = {"compare": {"status": "BEHIND" if held else "AHEAD"}}
         return out

@@ -22,8 +22,9 @@ def kept(outcome: Outcome, id: str = "12") -> KeptIssue:
     return KeptIssue(id, "t", "", "h", NOW, outcome, None)
 
 
-def ended(outcome: Outcome, first: Outcome | None = None, **versions: str) -> tuple[str, bool]:
-    return how_it_ended(kept(outcome), "torch", versions, kept(first, "3") if first else None)
+def ended(outcome: Outcome, *firsts: Outcome, **versions: str) -> tuple[str, bool]:
+    chain = [kept(first, str(3 - n)) for n, first in enumerate(firsts)]
+    return how_it_ended(kept(outcome), "torch", versions, chain)
 
 
 @pytest.mark.parametrize(
@@ -34,10 +35,20 @@ def ended(outcome: Outcome, first: Outcome | None = None, **versions: str) -> tu
         (Outcome(True, "open", others=7), "still open; 7 other people commented"),
         (Outcome(True, ""), ""),
         (FIXED, "closed by `#1301`"),
-        (replace(FIXED, closed_by=""), "closed on 2026-01-02"),
+        (replace(FIXED, closed_by=""), "closed as completed on 2026-01-02"),
+        (Outcome(False, "closed", "", NOW), "closed on 2026-01-02"),
+        (Outcome(False, "Resolved"), "resolved"),
+        (Outcome(False), "closed"),
         (replace(FIXED, released="v0.9.2"), "closed by `#1301`, released in 0.9.2"),
         (replace(FIXED, released="nightly"), "closed by `#1301`, released in `nightly`"),
         (Outcome(False, "closed", "not_planned", NOW), "closed as not planned"),
+        (
+            Outcome(False, "closed", "not_planned", NOW, why="not_reproduced"),
+            "closed as not planned: could not be reproduced",
+        ),
+        (Outcome(False, "closed", "not_planned", NOW, duplicates=("3",)), "closed as a duplicate of `#3`"),
+        (replace(FIXED, duplicates=("3",)), "closed by `#1301`"),
+        (Outcome(True, "open", duplicates=("3",)), "still open"),
         (Outcome(False, "Resolved", "Cannot Reproduce"), "resolved as cannot reproduce"),
         (Outcome(False, "closed", "duplicate", NOW), "closed as duplicate"),
         (Outcome(False, "closed", "duplicate", NOW, duplicates=("3",)), "closed as a duplicate of `#3`"),
@@ -68,6 +79,14 @@ def test_a_duplicate_says_how_the_first_one_ended() -> None:
     assert ended(twice, FIXED)[0] == "closed as a duplicate of `#3` (closed by `#1301`)"
     assert ended(twice, Outcome(True, "open"))[0] == "closed as a duplicate of `#3`, which is still open"
     assert ended(twice, twice)[0] == "closed as a duplicate of `#3`", "marks may go in circles"
+    again = replace(twice, reason="completed", duplicates=("2",))
+    assert (
+        ended(twice, again, FIXED)[0]
+        == "closed as a duplicate of `#3`, itself one of `#2` (closed by `#1301`)"
+    )
+    assert ended(twice, Outcome(False, "closed", "not_planned", NOW, why="intended"))[0] == (
+        "closed as a duplicate of `#3` (closed as not planned: works as intended)"
+    )
     assert ended(twice, replace(FIXED, released="1.0"), torch="1.2")[1]
 
 

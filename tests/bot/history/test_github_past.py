@@ -14,12 +14,14 @@ from bot.github.calls import GraphQl, graphql_url
 from bot.github.past_issues import (
     ONE_QUERY,
     PAGE_QUERY,
-    RELEASES_QUERY,
+    TIMELINE_QUERY,
     VISIBILITY_QUERY,
     GitHubPast,
     past_issue,
 )
+from bot.github.past_outcome import is_person
 from bot.github.records import Gone, Outage, RepoRef, TryAgain
+from bot.github.releases import RELEASES_QUERY, TAGS_QUERY, Search
 from bot.history.records import Outcome, Progress
 from tests.bot.fake_github import APP_ID, FakeGitHub, Fault, once, serve
 from tests.bot.history.fake_past import (
@@ -44,11 +46,12 @@ SCHEMA: dict[str, dict[str, str]] = {
         "issues": "IssueConnection",
         "issue": "Issue",
         "releases": "ReleaseConnection",
+        "refs": "RefConnection",
         "ref": "Ref",
         **dict.fromkeys(("nameWithOwner", "databaseId", "visibility"), ""),
     },
     "IssueConnection": {"totalCount": "", "pageInfo": "PageInfo", "nodes": "Issue"},
-    "PageInfo": {"endCursor": "", "hasNextPage": ""},
+    "PageInfo": dict.fromkeys(("startCursor", "endCursor", "hasNextPage", "hasPreviousPage"), ""),
     "Issue": {
         **dict.fromkeys(
             ("number", "title", "body", "url", "createdAt", "updatedAt", "closedAt", "state", "stateReason"),
@@ -62,7 +65,7 @@ SCHEMA: dict[str, dict[str, str]] = {
     },
     "Actor": {"login": ""},
     "IssueCommentConnection": {"nodes": "IssueComment"},
-    "IssueComment": {"author": "Actor", "authorAssociation": "", "bodyText": ""},
+    "IssueComment": {"author": "Actor", "authorAssociation": "", "bodyText": "", "createdAt": ""},
     "PullRequestConnection": {"nodes": "PullRequest"},
     "PullRequest": {
         **dict.fromkeys(("number", "url", "merged", "mergedAt"), ""),
@@ -70,7 +73,7 @@ SCHEMA: dict[str, dict[str, str]] = {
         "repository": "Repository",
     },
     "Commit": {"oid": "", "url": "", "committedDate": "", "repository": "Repository"},
-    "IssueTimelineItemsConnection": {"nodes": "IssueTimelineItems"},
+    "IssueTimelineItemsConnection": {"nodes": "IssueTimelineItems", "pageInfo": "PageInfo"},
     "IssueTimelineItems": {},
     "LabeledEvent": {"createdAt": "", "actor": "Actor", "label": "Label"},
     "UnlabeledEvent": {"createdAt": "", "actor": "Actor", "label": "Label"},
@@ -81,8 +84,11 @@ SCHEMA: dict[str, dict[str, str]] = {
     "UnmarkedAsDuplicateEvent": {"actor": "Actor", "canonical": "IssueOrPullRequest"},
     "IssueOrPullRequest": {},
     "ReleaseConnection": {"pageInfo": "PageInfo", "nodes": "Release"},
-    "Release": dict.fromkeys(("tagName", "publishedAt", "isDraft", "isPrerelease"), ""),
-    "Ref": {"compare": "Comparison"},
+    "Release": dict.fromkeys(("tagName", "createdAt", "publishedAt", "isDraft", "isPrerelease"), ""),
+    "RefConnection": {"pageInfo": "PageInfo", "nodes": "Ref"},
+    "Ref": {"compare": "Comparison", "name": "", "target": "GitObject"},
+    "GitObject": {},
+    "Tag": {"target": "GitObject"},
     "Comparison": {"status": ""},
 }
 UNIONS = {
@@ -95,6 +101,7 @@ UNIONS = {
     },
     "Closer": {"Commit", "PullRequest"},
     "IssueOrPullRequest": {"Issue", "PullRequest"},
+    "GitObject": {"Commit", "Tag"},
 }
 ARGUMENTS = {
     "repository": {"owner", "name"},
@@ -103,8 +110,9 @@ ARGUMENTS = {
     "stateReason": {"enableDuplicate"},
     "comments": {"last"},
     "closedByPullRequestsReferences": {"first", "includeClosedPrs"},
-    "timelineItems": {"last", "itemTypes"},
+    "timelineItems": {"last", "before", "itemTypes"},
     "releases": {"first", "after", "orderBy"},
+    "refs": {"first", "after", "refPrefix", "orderBy"},
     "ref": {"qualifiedName"},
     "compare": {"headRef"},
 }
@@ -146,8 +154,8 @@ def not_in_schema(query: str) -> list[str]:
 
 @pytest.mark.parametrize(
     "query",
-    [PAGE_QUERY, ONE_QUERY, RELEASES_QUERY, VISIBILITY_QUERY],
-    ids=["page", "one", "releases", "visibility"],
+    [PAGE_QUERY, ONE_QUERY, TIMELINE_QUERY, RELEASES_QUERY, TAGS_QUERY, VISIBILITY_QUERY],
+    ids=["page", "one", "timeline", "releases", "tags", "visibility"],
 )
 def test_every_name_that_is_asked_for_is_in_githubs_schema(query: str) -> None:
     assert not_in_schema(query) == []
@@ -237,6 +245,99 @@ def test_labels_say_who_set_them_and_whether_that_was_a_person() -> None:
         ("triaged", True, "pytorchmergebot", False),
         ("hang", False, "ghost", False),
     ]
+
+
+@pytest.mark.parametrize(
+    ("login", "person"),
+    [
+        ("talbot", True),
+        ("Abbot", True),
+        ("ghost", False),
+        ("stale[bot]", False),
+        ("facebook-github-bot", False),
+        ("k8s-ci-robot", False),
+        ("acme_bot", False),
+        ("PyTorchMergeBot", False),
+        ("dependabot", False),
+    ],
+)
+def test_who_is_a_person_by_the_name_alone(login: str, person: bool) -> None:
+    assert is_person(login) == person
+
+
+def test_events_that_do_not_fit_into_a_page_are_read_too() -> None:
+    events = [labeled(f"l{n}", who("ada"), n) for n in range(7)]
+    past = FakePast([node(1, events=events), node(2, events=events[:1])], page=3)
+    [page] = reader(past).pages(Progress(source="github"))
+    many, one = sorted(page.issues, key=lambda issue: -len(issue.labels))
+    assert [change.label for change in many.labels] == [f"l{n}" for n in range(7)]
+    assert len(one.labels) == 1
+    assert [change.label for change in reader(past).one(1).labels] == [f"l{n}" for n in range(7)]
+    forever = FakePast([node(1, events=[labeled("x", who("ada"))] * 50)], page=1)
+    assert len(reader(forever).one(1).labels) == 21, "no further than twenty pages"
+
+
+NOT_PLANNED = {"state": "CLOSED", "stateReason": "NOT_PLANNED", "closedAt": at(3)}
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("I can’t reproduce this on 2.4.", "not_reproduced"),
+        ("Closing: works as intended.", "intended"),
+        ("We won't fix this in 1.x.", "wont_fix"),
+        ("1.x is no longer supported, sorry.", "unsupported"),
+        ("This is an upstream problem of NCCL.", "elsewhere"),
+        ("Closing for lack of response.", "no_answer"),
+        ("This issue is stale: no activity for 60 days.", "inactive"),
+        ("Closed as inactive after no response.", "no_answer"),
+        ("Did it turn out that it works as expected?", ""),
+        ("Not a bug, and the version is no longer supported anyway.", ""),
+        ("It works as intended. " + "So much to say. " * 30, ""),
+        ("Closing.", ""),
+    ],
+)
+def test_why_an_issue_was_not_planned_is_said_where_it_is_plain(text: str, why: str) -> None:
+    comments = [said("ada", "works as intended", "MEMBER", day=1), said("ada", text, "MEMBER")]
+    assert outcome(**NOT_PLANNED, comments=comments).why == why
+    assert outcome(**CLOSED, comments=comments).why == ""
+
+
+def test_what_is_said_by_others_or_afterward_is_not_why() -> None:
+    comments = [
+        said("stale", "Marked as stale.", kind="Bot", day=2),
+        said("eve", "works as intended"),
+        {**said("x", "by design"), "author": None},
+        said("ada", "not a bug", "MEMBER", day=4),
+    ]
+    assert outcome(**NOT_PLANNED, comments=comments).why == "inactive"
+    unread: Any = {**NOT_PLANNED, "closedAt": None}
+    assert outcome(**unread, comments=comments).why == ""
+
+
+def test_else_a_well_known_label_says_why() -> None:
+    ada = who("ada")
+    wontfix = labeled("resolution: WontFix", ada)
+    assert outcome(**NOT_PLANNED, events=[wontfix, labeled("bug", ada)]).why == "wont_fix"
+    off = labeled("resolution: WontFix", ada, kind="UnlabeledEvent")
+    assert outcome(**NOT_PLANNED, events=[wontfix, off]).why == ""
+    assert outcome(**NOT_PLANNED, events=[wontfix, labeled("stale", ada)]).why == "", "which of them?"
+    assert outcome(**NOT_PLANNED, events=[closed(None)]).why == ""
+
+
+def test_who_opened_an_issue_and_when_the_project_answered() -> None:
+    comments = [
+        said("eve", "same here", day=1),
+        said("reporter", "I maintain this", "MEMBER", day=2),
+        said("ci", "x", "MEMBER", "Bot", day=3),
+        said("ada", "/triage", "MEMBER", day=4),
+        said("ada", "looking", "MEMBER", day=5),
+        said("ada", "found", "MEMBER", day=6),
+    ]
+    found = past_issue(node(12, comments=comments), NAME)
+    assert (found.author, found.answered_at) == ("reporter", datetime(2024, 5, 6, tzinfo=UTC))
+    assert past_issue(node(12, comments=comments[:4]), NAME).answered_at is None
+    assert past_issue(node(12, author=who("ci", "Bot")), NAME).author == ""
 
 
 def test_duplicates_are_what_people_of_the_project_marked_and_did_not_take_back() -> None:
@@ -337,6 +438,99 @@ def test_the_first_release_that_holds_a_commit_is_found_and_none_is_made_up() ->
     assert reader(past).first_holding([]) == {}
 
 
+WHEN = DAY_ONE.replace(day=4)
+"""Three days after DAY_ONE."""
+
+
+def test_of_many_releases_few_are_asked_about() -> None:
+    tags = [(f"v1.{n}.0", 4.0 + n) for n in range(200)]
+    holds = {tag: {"a" * 40} for tag, _ in tags[150:]} | {tags[0][0]: {"b" * 40}}
+    past = FakePast(releases=tags, holds=holds)
+    assert reader(past).first_holding([("a" * 40, WHEN)]) == {"a" * 40: "v1.150.0"}
+    assert len(past.compared) < 25, "not a hundred and fifty"
+    past.compared.clear()
+    holds |= {tag: {"b" * 40} for tag, _ in tags}
+    assert reader(past).first_holding([("b" * 40, WHEN)]) == {"b" * 40: "v1.0.0"}
+    assert past.compared == ["v1.0.0"]
+
+
+@pytest.mark.parametrize("first", range(13))
+def test_the_search_finds_the_first_wherever_it_is(first: int) -> None:
+    tags = [str(n) for n in range(12)]
+    search, asked = Search(tags), 0
+    while tag := search.next():
+        assert search.found == ""
+        search.tell(int(tag) >= first)
+        asked += 1
+    assert search.found == ("" if first == 12 else str(first))
+    assert asked <= 10
+    assert Search([]).next() == Search([]).found == ""
+
+
+def test_patch_releases_of_an_older_line_hide_no_release() -> None:
+    old = [(f"v0.8.{n}", 4.0 + n) for n in range(20)]
+    past = FakePast(
+        releases=[*old, ("v0.9.0", 9), ("v0.10.0", 60)],
+        holds={key: {"a" * 40} for key in ("v0.9.0", "v0.10.0")},
+    )
+    assert reader(past).first_holding([("a" * 40, WHEN)]) == {"a" * 40: "v0.9.0"}
+
+
+def test_releases_of_several_packages_are_tried_by_date() -> None:
+    tags = [("core@9.0", 5.0), ("cli@0.2", 6.0), ("core@9.1", 7.0)]
+    past = FakePast(releases=tags, holds={"cli@0.2": {"a" * 40}, "core@9.1": {"a" * 40}})
+    assert reader(past).first_holding([("a" * 40, WHEN)]) == {"a" * 40: "cli@0.2"}
+
+
+def test_a_fix_older_than_the_releases_that_are_read_is_in_none() -> None:
+    tags = [(f"v{n}.0", 4.0 + n) for n in range(30)]
+    past = FakePast(releases=tags, holds={tag: {"a" * 40, "b" * 40} for tag, _ in tags}, page=1)
+    late = DAY_ONE.replace(month=6)
+    found = reader(past).first_holding([("a" * 40, WHEN), ("b" * 40, late)])
+    assert found == {"b" * 40: "v27.0"}, (
+        "ten pages hold v20.0 to v29.0; of the other fix v20.0 would be wrong"
+    )
+    past.page = 3
+    assert reader(past).first_holding([("a" * 40, WHEN)]) == {"a" * 40: "v0.0"}, "all were read"
+
+
+def test_what_was_read_of_the_releases_is_kept_and_no_more_is_read_than_is_needed() -> None:
+    tags = [(f"v{n}.0", 4.0 + n) for n in range(30)]
+    past = FakePast(releases=tags, page=5)
+    source = reader(past)
+    asked: list[str] = source._graphql.asked  # type: ignore[attr-defined]
+    for _ in range(2):
+        source.first_holding([("a" * 40, datetime(2024, 5, 31, tzinfo=UTC))])
+        assert asked.count(RELEASES_QUERY) == 2
+    source.first_holding([("a" * 40, DAY_ONE)])
+    assert asked.count(RELEASES_QUERY) == 6
+
+
+def test_without_releases_tags_that_are_versions_count() -> None:
+    past = FakePast(
+        releases=[("draft", 9)],
+        tags=[("nightly", 5), ("v1.0-rc1", 6), ("v1.0", 8), ("v1.1", 9), ("a-tree", 7)],
+        holds={key: {"a" * 40} for key in ("nightly", "v1.0-rc1", "v1.0", "v1.1")},
+    )
+    assert reader(past).first_holding([("a" * 40, WHEN)]) == {"a" * 40: "v1.0"}
+    past.tags = [("data-1.0", 5)]
+    past.holds["data-1.0"] = {"a" * 40}
+    assert reader(past).first_holding([("a" * 40, WHEN)]) == {"a" * 40: "data-1.0"}, "an annotated tag"
+    past.tags = []
+    assert reader(past).first_holding([("a" * 40, WHEN)]) == {}
+
+
+def test_looking_releases_up_leaves_the_service_its_budget() -> None:
+    waited: list[float] = []
+    past = FakePast(releases=[("v1", 9)], remaining=3)
+    GitHubPast(Kept(past), RepoRef(1, NAME), sleep=waited.append).first_holding([("a" * 40, DAY_ONE)])
+    assert waited == [1.0]
+    GitHubPast(Kept(past), RepoRef(1, NAME), tries=1, sleep=waited.append).first_holding(
+        [("a" * 40, DAY_ONE)]
+    )
+    assert waited == [1.0], "while a report is triaged nothing waits"
+
+
 def test_where_graphql_is() -> None:
     assert graphql_url("https://api.github.com") == "https://api.github.com/graphql"
     assert graphql_url("https://git.example.org/api/v3/") == "https://git.example.org/api/graphql"
@@ -433,37 +627,17 @@ def test_a_rate_limit_is_waited_for_and_given_up_after_so_many_tries() -> None:
         made.first_holding([("a" * 40, DAY_ONE)])
 
 
-class Shelves(GraphQl):
-    """Releases, one a page, and the repository's visibility."""
+class Named(GraphQl):
+    """Knows the repository's visibility."""
 
-    def __init__(self, pages: int) -> None:
-        self.pages = pages
-        self.asked = 0
+    def __init__(self) -> None:
+        pass
 
     def query(self, text: str, variables: Any) -> dict[str, Any]:
-        if text == VISIBILITY_QUERY:
-            return {"repository": {"databaseId": 101, "visibility": "PRIVATE"}}
-        if text != RELEASES_QUERY:
-            return {"repository": {name: {"compare": {"status": "BEHIND"}} for name in ("c0",)}}
-        number = int(variables["after"] or 0)
-        self.asked += 1
-        release = {
-            "tagName": f"v{number}",
-            "publishedAt": at(20 - number),
-            "isDraft": False,
-            "isPrerelease": False,
-        }
-        info = {"endCursor": str(number + 1), "hasNextPage": number + 1 < self.pages}
-        return {"repository": {"releases": {"nodes": [release, None], "pageInfo": info}}}
-
-
-def test_releases_are_read_page_by_page_as_far_back_as_is_worth_it() -> None:
-    for pages, asked, oldest in ((3, 3, "v2"), (30, 5, "v4")):
-        shelves = Shelves(pages)
-        found = GitHubPast(shelves, RepoRef(101, NAME)).first_holding([("a" * 40, DAY_ONE)])
-        assert (shelves.asked, found) == (asked, {"a" * 40: oldest})
+        assert text == VISIBILITY_QUERY
+        return {"repository": {"databaseId": 101, "visibility": "PRIVATE"}}
 
 
 def test_a_repository_that_took_another_ones_name_has_no_visibility() -> None:
-    assert GitHubPast(Shelves(1), RepoRef(101, NAME)).visibility() == "PRIVATE"
-    assert GitHubPast(Shelves(1), RepoRef(102, NAME)).visibility() == ""
+    assert GitHubPast(Named(), RepoRef(101, NAME)).visibility() == "PRIVATE"
+    assert GitHubPast(Named(), RepoRef(102, NAME)).visibility() == ""

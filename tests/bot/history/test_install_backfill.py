@@ -14,7 +14,7 @@ from pydantic import SecretStr
 
 from bot.db.deliveries import Deliveries, StoredDelivery
 from bot.github.app import App
-from bot.github.history_jobs import HistoryJobs, InPieces, history_job
+from bot.github.history_jobs import RELEASES_AT_ONCE, HistoryJobs, InPieces, history_job
 from bot.github.records import RepoRef
 from bot.github.routes import new_delivery
 from bot.history.backfill import PAGE
@@ -28,9 +28,10 @@ from bot.serve.compose import work_of
 from knowledge.history.record import Post
 from tests.bot.fake_core import FakeCore
 from tests.bot.fake_github import APP_ID, FakeGitHub, serve
-from tests.bot.history.fake_past import NAME, FakePast, node
+from tests.bot.history.fake_past import NAME, FakePast, closed, node, pull, said
 from tests.bot.history.filling_process import FlatRecorder
 from tests.bot.history.memory_history import MemoryHistory
+from tests.bot.history.test_github_past import CLOSED
 from tests.bot.service.conftest import opened
 from tests.bot.slack.bench import FAST
 
@@ -119,10 +120,39 @@ def test_a_slice_ends_after_a_page_and_the_next_goes_on_there(github: tuple[Fake
     assert bench.kept() == 2 * PAGE + 10
     assert len(bench.recorder.read) == len({post.id for post in bench.recorder.read}), "each is read once"
     assert [later.keeps_place for later in bench.waits] == [True, True]
-    assert [(new.event, new.background) for new in bench.queued] == [("replay", True)]
+    assert [(new.event, new.background) for new in bench.queued] == [("replay", True), ("releases", True)]
     assert github[0].writes() == []
     assert bench.jobs(bench.delivery("replay")).reason == "replayed"
     assert [repo.full_name for repo in bench.replayed] == [NAME]
+
+
+def test_releases_are_looked_up_in_slices_after_the_back_fill(github: tuple[FakeGitHub, App]) -> None:
+    past = github[0].graphql
+    assert isinstance(past, FakePast)
+    shas = {n: f"{n:040d}" for n in range(1, 2 * PAGE + 11)}
+    for n, sha in shas.items():
+        past.issues[n - 1] |= {**CLOSED, "timelineItems": {"nodes": [closed(pull(n, sha, day=n / 100))]}}
+    past.releases = [("v1.1", 5)]
+    past.holds = {"v1.1": {shas[n] for n in shas if n % 2}}
+    bench = Bench(github[1])
+    bench.run()
+    afters: list[int] = []
+    delivery = replace(bench.delivery("releases"), payload=bench.queued.pop().payload)
+    while True:
+        assert bench.jobs(delivery).reason == "releases_read"
+        new = bench.queued.pop()
+        if new.event != "releases":
+            break
+        afters.append(new.payload["after"])
+        delivery = replace(delivery, payload=new.payload)
+    assert afters == [RELEASES_AT_ONCE // 2, RELEASES_AT_ONCE], "of those that are left"
+    kept = bench.store.issues(1, [str(n) for n in shas])
+    assert all(kept[str(n)].outcome.released == ("v1.1" if n % 2 else "") for n in shas)
+    assert github[0].writes() == []
+    github[0].graphql = lambda query, variables: {"data": None, "errors": [{"type": "NOT_FOUND"}]}
+    assert bench.jobs(delivery).reason == "gone"
+    bench.store.forget([REPO.id])
+    assert bench.jobs(delivery).reason == "forgotten"
 
 
 def test_no_more_issues_than_the_setting_allows(github: tuple[FakeGitHub, App]) -> None:
@@ -216,6 +246,16 @@ def test_from_the_webhook_to_the_kept_history_and_its_replay(
 ) -> None:
     """Through the real queue, worker and replay process."""
     state, app = github
+    waiting = node(
+        2 * PAGE + 11, "Hang ghp_" + "a1B2" * 9, createdAt=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    )
+    answered = {
+        **waiting,
+        "number": 2 * PAGE + 12,
+        "comments": {"nodes": [said("ada", "Looking.", "MEMBER")]},
+    }
+    assert isinstance(state.graphql, FakePast)
+    state.graphql.issues += [waiting, answered]
     payload = {
         "action": "created",
         "installation": {"id": 1, "account": {"login": "acme", "type": "Organization"}},
@@ -249,17 +289,24 @@ def test_from_the_webhook_to_the_kept_history_and_its_replay(
             reasons = {d.reason for d in deliveries.newest() if d.event == "backfill"}
             assert reasons == {"history_read", "gone"}
             assert history.find("acme/gone") is None
+            with service.threads.connection() as connection:
+                rows = connection.execute(
+                    "SELECT number, title, author, answered_at FROM noted_reports ORDER BY number"
+                ).fetchall()
+            assert [row[0] for row in rows] == [2 * PAGE + 11, 2 * PAGE + 12], "the newer ones"
+            assert rows[0][2:] == ("reporter", None) and "ghp_" not in rows[0][1]
+            assert rows[1][3] == datetime(2024, 5, 3, tzinfo=UTC)
 
     assert state.graphql is not None
     past, lock = state.graphql, threading.Lock()
 
-    def answered(query: str, variables: dict[str, Any]) -> dict[str, Any]:
+    def answer(query: str, variables: dict[str, Any]) -> dict[str, Any]:
         with lock:
             if variables["name"] == "gone":
                 return {"data": None, "errors": [{"type": "NOT_FOUND", "message": "Could not resolve"}]}
             return past(query, variables)
 
-    state.graphql = answered
+    state.graphql = answer
     asyncio.run(go())
     assert state.writes() == []
 

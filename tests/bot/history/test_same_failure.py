@@ -13,7 +13,7 @@ import pytest
 from bot.github.app import App
 from bot.github.ports import Ports
 from bot.history.backfill import fill
-from bot.history.records import PastIssue
+from bot.history.records import PastIssue, Progress
 from bot.history.search import Histories, Said, kept_issue, still_open
 from bot.ports import Compared, CoreFailed, Recorded
 from knowledge.history.record import Post, Record
@@ -21,8 +21,8 @@ from knowledge.history.verifier import load_weights
 from knowledge.report import Report
 from knowledge.triage import SecondReading, Triage
 from tests.bot.fake_core import FakeCore, a_triage, axis
-from tests.bot.fake_github import APP_ID, FakeGitHub, FakeIssue, serve
-from tests.bot.history.fake_past import FakePast, closed, node, pull
+from tests.bot.fake_github import APP_ID, FakeGitHub, FakeIssue, serve, user
+from tests.bot.history.fake_past import FakePast, at, closed, marked, node, pull, said, who
 from tests.bot.history.memory_history import MemoryHistory, TinyRecorder
 from tests.bot.history.test_github_past import CLOSED, reader
 from tests.bot.memory_store import MemoryStore, StillClock
@@ -52,6 +52,7 @@ class Bench(World):
         while len(self.repo.issues) < number - 1:
             self.fake.open_issue(REPO, "x", "y")
         issue = self.issue(AGAIN.title, more.pop("body", AGAIN.body))
+        issue.author = more.pop("user", issue.author)
         issue.created_at = datetime(2024, 6, 1, tzinfo=UTC)
         return issue
 
@@ -160,6 +161,86 @@ def test_closing_and_deleting_by_webhook_change_the_history(bench: Bench) -> Non
     assert len(bench.recorder.read) == read, "the text is the same"
     bench.deliver("issues", bench.fake.payload(REPO, issue, "deleted"))
     assert bench.kept.issues(1, ["6"]) == {}
+
+
+def test_comments_bring_other_people_and_marks_into_the_history(bench: Bench) -> None:
+    issue = bench.report()
+    bench.opened(issue)
+    [comments] = [row["comments"]["nodes"] for row in [node(6, issue.title, issue.body)]]
+    bench.past.issues.append(node(6, issue.title, issue.body, comments=comments))
+
+    def wrote(login: str, text: str, association: str = "NONE", action: str = "created") -> Any:
+        if action == "created":
+            comments.append(said(login, text, association))
+        comment = bench.fake.add_comment(issue, login, text, association)
+        outcome = bench.repeat(issue, comment, action)
+        return outcome.reason, bench.kept.issues(1, ["6"])["6"].outcome
+
+    reason, out = wrote("eve", "Same here.")
+    assert (reason, out.others, out.is_open) == ("remark", 1, True)
+    assert wrote("bob", "+1")[1].others == 2
+    assert wrote("ada", "Duplicate of #3", "MEMBER")[1].duplicates == ("3",)
+    comments.clear()
+    assert wrote("eve", "Same here.", action="deleted")[1].others == 0
+    queries = len(bench.fake.queries)
+    bench.say(issue, "ci[bot]", "Same here.")
+    assert len(bench.fake.queries) == queries, "of bots nothing is read"
+    assert [text for text in bench.recorder.read if text == "6"] == ["6"], "the text is the same"
+
+
+@pytest.mark.parametrize("how", ["labeled", "commented", "commanded", "edited"])
+def test_an_issue_that_the_back_fill_passed_over_comes_in_with_whatever_happens_to_it(
+    bench: Bench, how: str
+) -> None:
+    issue = bench.report(user=user("ci[bot]") if how == "edited" else user("reporter"))
+    bench.past.issues.append(node(6, issue.title, issue.body))
+    assert bench.kept.issues(1, ["6"]) == {}
+    if how == "labeled":
+        bench.opened(issue, "labeled", label={"name": "bug"})
+    elif how == "edited":
+        assert bench.opened(issue, "edited").reason == "bot_author"
+    else:
+        bench.say(issue, "eve", "Same here." if how == "commented" else "/triage off")
+    assert bench.kept.issues(1, ["6"])["6"].title == issue.title
+    queries = len(bench.fake.queries)
+    bench.opened(issue, "labeled", label={"name": "bug"})
+    assert len(bench.fake.queries) == queries, "one that is kept is not read again for a label"
+
+
+def test_an_issue_that_github_does_not_give_or_the_core_cannot_read_is_left_out(bench: Bench) -> None:
+    issue = bench.report()
+    assert bench.opened(issue, "labeled", label={"name": "bug"}).reason == "label"
+    bench.past.issues.append(node(6, issue.title, issue.body))
+
+    def fail(posts: Any, triaged: bool = False) -> Recorded:
+        raise CoreFailed("hung")
+
+    bench.recorder.records = fail  # type: ignore[method-assign]
+    assert bench.opened(issue, "labeled", label={"name": "bug"}).reason == "label"
+    assert bench.kept.issues(1, ["6"]) == {}
+
+
+def test_a_duplicate_of_a_duplicate_says_how_the_first_one_ended(bench: Bench) -> None:
+    closed_as = {"state": "CLOSED", "stateReason": "DUPLICATE", "closedAt": at(4)}
+    mark = {"timelineItems": {"nodes": [marked(3, who("ada"))]}}
+    bench.past.issues[1] |= {**closed_as, **mark}
+    again = {"timelineItems": {"nodes": [marked(4, who("ada"))]}}
+    bench.past.issues[2] |= {**closed_as, **again}
+    bench.past.issues[3] |= {**CLOSED, "timelineItems": {"nodes": [FIX]}}
+    repo = bench.kept.find(REPO)
+    assert repo is not None
+    fill(bench.kept, replace(repo, progress=Progress()), reader(bench.past), bench.recorder)
+    bench.past.releases, bench.past.holds = [("v0.9.2", 9)], {"v0.9.2": {"a" * 40}}
+    bench.opened(bench.report())
+    [earlier] = bench.same()
+    assert (
+        earlier.ended
+        == "closed as a duplicate of `#3`, itself one of `#4` (closed by `#1301`, released in 0.9.2)"
+    )
+    bench.past.issues[3] |= {**closed_as, "timelineItems": {"nodes": [marked(2, who("ada"))]}}
+    fill(bench.kept, replace(repo, progress=Progress()), reader(bench.past), bench.recorder)
+    bench.opened(bench.repo.issues[6], "edited")
+    assert bench.same()[0].ended == "closed as a duplicate of `#3`", "marks that go in circles"
 
 
 def test_where_github_does_not_say_how_it_ended_the_webhook_does(bench: Bench) -> None:

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from bot.db.connect import SyncPool, sync_pool
-from bot.history.records import KeptIssue
+from bot.history.records import KeptIssue, Outcome, PastIssue
 from bot.history.search import still_open
 from bot.history.store import PostgresHistory
 from bot.history.wave_store import WaveTables
 from bot.history.waves import Noted, Rate, Wave, at_least, follow, in_common, sentences, unusual
+from knowledge.history.record import Post
 from tests.bot.fake_core import a_finding, a_triage
 from tests.bot.world import REPO, World
 from tests.knowledge.history.tiny import AGAIN, made
@@ -183,6 +184,37 @@ def test_a_deleted_report_and_a_removed_app_leave_nothing(pool: SyncPool) -> Non
     assert tables.waves(running=False) == []
     with pool.connection() as connection:
         assert connection.execute("SELECT count(*) FROM noted_reports").fetchone() == (0,)
+
+
+def test_what_a_back_fill_reads_waits_for_somebody_and_is_in_no_wave(pool: SyncPool) -> None:
+    history = PostgresHistory(pool)
+    history.begin("octo/train", "words", 700, 7)
+    tables = noted(pool, report(9, 1))
+
+    def read(number: int, days: float, author: str = "", **more: Any) -> PastIssue:
+        post = Post(str(number), "It hangs", "", NOW - timedelta(days=days))
+        outcome = Outcome(False, "closed", closed_at=NOW) if more.pop("closed", False) else still_open()
+        return PastIssue(post, outcome, author=author or f"user{number}", **more)
+
+    issues = [read(n, 1) for n in range(1, 7)]
+    issues += [
+        read(7, 1, closed=True),
+        read(8, 100),
+        read(9, 1, answered_at=NOW),
+        replace(read(10, 1), author=""),
+    ]
+    tables.note_read(7, 700, "octo/train", issues, NOW)
+    found = rows(pool, "number", "backfilled", "answered_at", "closed_at")
+    assert [row[0] for row in found] == [1, 2, 3, 4, 5, 6, 7, 9], "no bot's and no old ones"
+    assert found[6][1:] == (True, None, NOW) and found[7][1:] == (False, NOW, None)
+    with pool.connection() as connection:
+        connection.execute("UPDATE noted_reports SET keys = %s", ([HANG],))
+    assert tables.bursts(NOW - timedelta(days=3), NOW, 2) == []
+    assert tables.rate(700, HANG, NOW - timedelta(days=90), NOW).total <= 1
+    tables.note(report(1, 1), (), None)
+    assert rows(pool, "backfilled")[0] == (False,), "read for a triage"
+    tables.note_read(7, 701, "octo/forgotten", [read(1, 1)], NOW)
+    assert len(rows(pool, "number")) == 8, "of a history that is gone"
 
 
 def test_what_is_old_is_deleted(pool: SyncPool) -> None:

@@ -147,8 +147,15 @@ def test_how_far_a_back_fill_got_is_on_the_page(opened: OpenService) -> None:
             filled(service, source="github", cursor="c", read=50, total=400, began="2026-11-01T00:00:00")
             filled(service, 8, "octo/other", through="2026-11-02T00:00:00", began="2026-11-02T00:00:00")
             text = words(await tracker(service, client))
-            assert "octo/train 2 stopped at 50 of 400: run bot backfill octo/train none yet" in text
+            assert "50 of 400; unless it waits for GitHub, go on with bot backfill octo/train" in text
             assert "octo/other 2 complete, 2026-11-02" in text
+            now = datetime.now(UTC)
+            for minutes, said in ((1, "2 of 400"), (30, "2 of 400 until {} UTC; unless it waits")):
+                at = now - timedelta(minutes=minutes)
+                filled(service, source="github", cursor="c", read=2, total=400, at=at.isoformat())
+                page = await tracker(service, client)
+                assert f"octo/train 2 {said.format(at.strftime('%Y-%m-%d %H:%M'))}" in words(page)
+                assert ("<progress" in page, "go on with" in words(page)) == (minutes == 1, minutes != 1)
 
     asyncio.run(go())
 

@@ -4,3 +4,5 @@ ALTER TABLE history_votes ADD COLUMN corrected boolean NOT NULL DEFAULT false;
 ALTER TABLE slack_corrections ADD COLUMN same text NOT NULL DEFAULT '';
 -- Why an issue was closed as not planned, as a word of ours (bot/github/past_outcome.py).
 ALTER TABLE history_issues ADD COLUMN why text NOT NULL DEFAULT '';
+-- Read by a back-fill, so nobody knows what it shows: it waits for somebody like others, and is part of no wave.
+ALTER TABLE noted_reports ADD COLUMN backfilled boolean NOT NULL DEFAULT false;
