@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import date, datetime
 from typing import Protocol
 
 import structlog
@@ -36,18 +36,25 @@ Job = str
 """backfill or replay."""
 
 
-def history_job(what: Job, installation_id: int, repo: RepoRef, at: datetime) -> NewDelivery:
-    """The delivery that has it done; of several that wait for one repository the newest is."""
+def history_job(
+    what: Job, installation_id: int, repo: RepoRef, at: datetime, since: date | None = None
+) -> NewDelivery:
+    """The delivery that has it done; of several that wait for one repository the newest is.
+
+    `since`: the first day of a replay; None = the history's first.
+    """
+    key = f"{what}:{repo.id or repo.full_name}"
     return NewDelivery(
-        id=f"{what}:{repo.id}:{at.timestamp():.3f}",
+        id=f"{key}:{at.timestamp():.3f}",
         source=SOURCE,
         event=what,
         action=None,
         lock=f"history:{what}",
-        coalesce_key=f"{what}:{repo.id}",
+        coalesce_key=key,
         payload={
             "installation": {"id": installation_id},
             "repository": {"id": repo.id, "full_name": repo.full_name},
+            **({"since": since.isoformat()} if since else {}),
         },
         background=True,
     )
@@ -80,8 +87,8 @@ class HistoryJobs:
     store: HistoryStore
     recorder: Recorder
     most: int
-    replay: Callable[[RepoHistory], None]
-    """Computes and keeps the replay of a history; takes minutes."""
+    replay: Callable[[RepoHistory, date | None], None]
+    """Computes and keeps the replay of a history from that day on; takes minutes."""
     queue: Callable[[NewDelivery], object]
     now: Callable[[], datetime]
     slice_seconds: float = SLICE
@@ -91,7 +98,8 @@ class HistoryJobs:
         repository = delivery.payload["repository"]
         repo = RepoRef(int(repository["id"]), str(repository["full_name"]))
         if delivery.event == "replay":
-            return self._replay(repo)
+            since = delivery.payload.get("since")
+            return self._replay(repo, date.fromisoformat(since) if since else None)
         installation_id = int(delivery.payload["installation"]["id"])
         try:
             return self._backfill(installation_id, repo, first=delivery.waits + delivery.attempts <= 1)
@@ -102,11 +110,11 @@ class HistoryJobs:
         except Forgotten:
             return Ended("silent", "forgotten")
 
-    def _replay(self, repo: RepoRef) -> Ended:
+    def _replay(self, repo: RepoRef, since: date | None) -> Ended:
         found = self.store.find(repo.full_name, repo.id)
         if found is None:
             return Ended("silent", "forgotten")
-        self.replay(found)
+        self.replay(found, since)
         return Ended("noted", "replayed")
 
     def _backfill(self, installation_id: int, repo: RepoRef, *, first: bool) -> Ended:

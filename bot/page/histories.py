@@ -1,0 +1,91 @@
+"""How far repositories' histories are read, and whether there is a replay to look at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from bot.db.connect import Row, Table, clean_text
+from bot.history.records import Progress
+from bot.page.tables import SEEN, Seen
+
+NEWS = timedelta(days=14)
+"""So long the list points at a new replay."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryState:
+    """A repository's history, how far it was read, and whether there is a replay of it."""
+
+    key: int
+    """0 = nothing of it is kept yet."""
+    repo: str
+    issues: int
+    progress: Progress
+    queued: bool
+    """A back-fill waits or runs."""
+    failed: bool
+    replay_queued: bool
+    replayed_at: datetime | None
+    triaged: bool
+    """Whether an issue of it was triaged."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether it will soon look different."""
+        return self.queued or self.replay_queued
+
+    @property
+    def news(self) -> bool:
+        """Whether there is something to point at: a new replay, or one to come in a repository without a triage."""
+        if self.replayed_at is None:
+            return self.busy and not self.triaged
+        return not self.triaged or self.replayed_at > datetime.now(UTC) - NEWS
+
+
+_JOB = """EXISTS (SELECT 1 FROM deliveries WHERE state = '{1}'
+    AND coalesce_key = '{0}:' || coalesce(r.repo_id::text, r.repo))"""
+_STATES = f"""
+SELECT r.*,
+  {_JOB.format("backfill", "queued")} AS queued,
+  {_JOB.format("backfill", "dead")} AS failed,
+  {_JOB.format("replay", "queued")} AS replay_queued,
+  EXISTS (SELECT 1 FROM triages AS t WHERE t.repo_id = r.repo_id) AS triaged
+FROM (
+  SELECT key, repo_id, installation_id, full_name AS repo, progress,
+    (SELECT count(*) FROM history_issues WHERE repo = key) AS issues,
+    (SELECT at FROM history_replays AS p WHERE p.repo = key) AS replayed_at
+  FROM history_repos
+  UNION ALL
+  -- Of a repository just installed nothing is kept until a worker begins.
+  SELECT DISTINCT 0, (payload -> 'repository' ->> 'id')::bigint, (payload -> 'installation' ->> 'id')::bigint,
+    payload -> 'repository' ->> 'full_name', '{{}}'::jsonb, 0, NULL::timestamptz
+  FROM deliveries WHERE source = 'history' AND event = 'backfill' AND state = 'queued'
+    AND NOT EXISTS (SELECT 1 FROM history_repos AS k WHERE k.repo_id::text = payload -> 'repository' ->> 'id')
+) AS r
+WHERE {SEEN.format("r")} AND (%(repo)s = '' OR r.repo = %(repo)s)
+ORDER BY r.repo LIMIT 100
+"""
+
+
+class HistoryStates(Table):
+    """Reads for the page."""
+
+    def states(self, seen: Seen, repo: str = "") -> list[HistoryState]:
+        """Those that may be seen, by name; `repo` "" means all."""
+        values: Row = seen.values() | {"repo": clean_text(repo)}
+        return [_state(row) for row in self._rows(_STATES, values)]
+
+
+def _state(row: Row) -> HistoryState:
+    return HistoryState(
+        key=row["key"],
+        repo=row["repo"],
+        issues=row["issues"],
+        progress=Progress(**row["progress"]),
+        queued=row["queued"],
+        failed=row["failed"],
+        replay_queued=row["replay_queued"],
+        replayed_at=row["replayed_at"],
+        triaged=row["triaged"],
+    )
