@@ -34,7 +34,7 @@ from bot.github.records import (
 )
 from bot.github.routes import new_delivery
 from bot.github.store.postgres import PostgresStore
-from bot.history.replay import keep_replay
+from bot.history.replay.job import keep_replay
 from bot.history.waves import follow as follow_waves
 from bot.page.sign_in import SignIn
 from bot.runtime.core import NamedCore
