@@ -21,6 +21,7 @@ class HistoryState:
     """0 = nothing of it is kept yet."""
     repo: str
     issues: int
+    """0 where they were not counted."""
     progress: Progress
     queued: bool
     """A back-fill waits or runs."""
@@ -53,7 +54,7 @@ SELECT r.*,
   EXISTS (SELECT 1 FROM triages AS t WHERE t.repo_id = r.repo_id) AS triaged
 FROM (
   SELECT key, repo_id, installation_id, full_name AS repo, progress,
-    (SELECT count(*) FROM history_issues WHERE repo = key) AS issues,
+    CASE WHEN %(counted)s THEN (SELECT count(*) FROM history_issues WHERE repo = key) ELSE 0 END AS issues,
     (SELECT at FROM history_replays AS p WHERE p.repo = key) AS replayed_at
   FROM history_repos
   UNION ALL
@@ -71,10 +72,14 @@ ORDER BY r.repo LIMIT 100
 class HistoryStates(Table):
     """Reads for the page."""
 
-    def states(self, seen: Seen, repo: str = "") -> list[HistoryState]:
-        """Those that may be seen, by name; `repo` "" means all."""
-        values: Row = seen.values() | {"repo": clean_text(repo)}
+    def states(self, seen: Seen, repo: str = "", *, counted: bool = True) -> list[HistoryState]:
+        """Those that may be seen, by name; `repo` "" means all. Counting the issues takes longest."""
+        values: Row = seen.values() | {"repo": clean_text(repo), "counted": counted}
         return [_state(row) for row in self._rows(_STATES, values)]
+
+    def news(self, seen: Seen) -> list[HistoryState]:
+        """Those that the list points at."""
+        return [one for one in self.states(seen, counted=False) if one.news]
 
 
 def _state(row: Row) -> HistoryState:

@@ -131,10 +131,10 @@ def tracker_router(service: Service, visitors: Visitors, taxonomy: Taxonomy) -> 
             return go_to(f"/replay?history={found[0].key}")
         return page(replays_page(frame_for(session, visitors, settings, taxonomy), found))
 
-    def read_replay(repo: RepoHistory) -> tuple[HistoryState | None, tuple[datetime, Summary] | None]:
-        kept = store.kept_replay(repo.key)
+    def read_replay(repo: RepoHistory) -> tuple[HistoryState | None, datetime | None, Summary | None]:
+        at, result = store.kept_replay(repo.key) or (None, {})
         state = next((one for one in states.states(Seen(), repo.full_name) if one.key == repo.key), None)
-        return state, (kept[0], Summary.of_json(kept[1])) if kept else None
+        return state, at, Summary.of_json(result)
 
     @router.get("/replay")
     async def show(request: Request, history: str = "") -> Response:
@@ -143,15 +143,16 @@ def tracker_router(service: Service, visitors: Visitors, taxonomy: Taxonomy) -> 
             return read
         session, _ = read
         repo = await asyncio.to_thread(history_shown, session, history)
-        state, kept = await asyncio.to_thread(read_replay, repo) if repo is not None else (None, None)
-        if repo is None or state is None:
+        if repo is None:
             return page(unsigned("No such history."), 404)
-        made = kept[1] if kept else None
+        state, at, made = await asyncio.to_thread(read_replay, repo)
+        if state is None:  # forgotten at this moment
+            return page(unsigned("No such history."), 404)
         html = replay_page(
             frame_for(session, visitors, settings, taxonomy),
             repo=repo,
             state=state,
-            at=kept[0] if kept else None,
+            at=at if made else None,
             today=datetime.now(UTC).date().isoformat(),
             made=made,
             said=said(made) if made else "",

@@ -118,8 +118,7 @@ def page_router(
         session, query = read
         triages, more = await asyncio.to_thread(review.triages, query.within(session))
         choices = await asyncio.to_thread(review.choices, Seen.of(session))
-        states = await asyncio.to_thread(histories.states, Seen.of(session))
-        news = [one for one in states if one.news]
+        news = await asyncio.to_thread(histories.news, Seen.of(session))
         return page(inbox(frame_of(session), triages, more, choices, query, news))
 
     @router.get("/triages/{number}")

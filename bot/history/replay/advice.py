@@ -86,9 +86,9 @@ def _of_failures(found: Failures) -> Choice:
         if found.unknown
         else ""
     )
-    if not found.told:
+    if not found.named:
         return Choice(what, "leave off", f"None would have been named below {found.looked} issues.{old}")
-    told = f"Named below {found.told} of {_count(found.looked, 'issue')}, a share of {found.share}."
+    told = f"Named below {found.named} of {_count(found.looked, 'issue')}, a share of {found.share}."
     return Choice(
         what, "read first", f"{told} Nobody marks these, so only reading tells how many are right.{old}"
     )

@@ -77,7 +77,7 @@ class Failures:
     """Issues of which it is known."""
     unknown: int
     """Issues that were read before it was kept."""
-    told: int
+    named: int
     """Issues with at least one."""
     share: str
     rows: list[FailureRow]

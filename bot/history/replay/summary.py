@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from bot.history.records import HistoryStore, RepoHistory
 from bot.history.replay.advice import Advice, advice_of
@@ -122,9 +122,12 @@ class Summary:
         return f"Had distriage been on since {day:%B} {day.day}, {day.year}"
 
     @classmethod
-    def of_json(cls, value: dict[str, Any]) -> Summary:
-        """What `asdict` made of one."""
-        return _READ.validate_python(value)
+    def of_json(cls, value: dict[str, Any]) -> Summary | None:
+        """What `asdict` made of one; None where another version did."""
+        try:
+            return _READ.validate_python(value)
+        except ValidationError:
+            return None
 
 
 _READ = TypeAdapter(Summary)

@@ -95,7 +95,7 @@ def _comment(one: Comment) -> Iterator[str]:
 
 
 def _failures(found: Failures) -> Iterator[str]:
-    yield f"Named below {found.told} of {found.looked} issues, a share of {found.share}."
+    yield f"Named below {found.named} of {found.looked} issues, a share of {found.share}."
     if found.unknown:
         yield f"{found.unknown} more were read by an older version: `bot backfill --again` reads them anew."
     if found.rows:

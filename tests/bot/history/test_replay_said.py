@@ -65,7 +65,7 @@ def test_a_comment_says_how_an_earlier_issue_stood_at_the_time() -> None:
 
 def test_known_failures_count_where_it_is_known_whether_they_were_told() -> None:
     found = made_of(history({}, {"1": (ENTRY,), "3": (ENTRY, "gone"), "4": None}))
-    assert (found.failures.looked, found.failures.unknown, found.failures.told) == (6, 1, 2)
+    assert (found.failures.looked, found.failures.unknown, found.failures.named) == (6, 1, 2)
     assert found.failures.share == str(wilson(2, 6))
     [row] = found.failures.rows
     assert (row.id, row.count, [issue.name for issue in row.issues]) == (ENTRY, 2, ["#3", "#1"])
@@ -82,10 +82,11 @@ def test_a_period_counts_only_what_was_opened_in_it_and_keeps_what_was_before() 
     written = history({}, {"1": (ENTRY,)})
     whole, late = made_of(written), made_of(written, since=date(2025, 2, 1))
     assert (whole.since, whole.reports, whole.before) == ("2024-05-01", 7, 0)
-    assert (late.reports, late.before, late.commented, late.failures.told) == (1, 6, 1, 0)
+    assert (late.reports, late.before, late.commented, late.failures.named) == (1, 6, 1, 0)
     assert late.heading == "Had distriage been on since February 1, 2025"
     assert [month.month for month in late.months] == ["2025-02"]
     assert Summary.of_json(asdict(late)) == late
+    assert Summary.of_json({"name": NAME}) is None, "another version's"
     none = made_of(written, since=date(2026, 1, 1))
     assert (none.reports, none.comments, none.spoken) == (0, [], "–")
 
