@@ -206,7 +206,7 @@ def bars_of(made: Summary) -> list[MonthBar]:
             failures=height(month.failures + month.unmarked + month.marked),
             unmarked=height(month.unmarked + month.marked),
             marked=height(month.marked),
-            label=f"{month.month}: {month.reports} issues; comments with an earlier issue that people marked: "
+            label=f"{month.month}: {month.reports} opened; comments with an earlier issue that people marked: "
             f"{month.marked}, with one not marked: {month.unmarked}, with a known failure alone: {month.failures}",
         )
         for n, month in enumerate(made.months)

@@ -70,8 +70,8 @@ def _of_earlier(found: Figures) -> Choice:
         return Choice(what, "leave off", f"None would have been named below {found.reports} issues.")
     right = found.precision
     told = (
-        f"{_count(shown, 'match', 'matches')} below {_count(found.commented, 'issue')}; people marked {right} of them "
-        f"as the same, and of the issues with a marked one, {found.coverage} would have been shown it."
+        f"{count_of(shown, 'match', 'matches')} below {count_of(found.commented, 'issue')}; people marked {right} of "
+        f"them as the same, and of the issues with a marked one, {found.coverage} would have been shown it."
     )
     if shown >= LEAST_SET and right.value is not None and right.value >= TARGET_PRECISION:
         return Choice(what, "switch on", told)
@@ -81,18 +81,19 @@ def _of_earlier(found: Figures) -> Choice:
 def _of_failures(found: Failures) -> Choice:
     what = "Known failures"
     old = (
-        f" {_count(found.unknown, 'issue was', 'issues were')} read by an older version and are left out; "
+        f" {count_of(found.unknown, 'issue was', 'issues were')} read by an older version and are left out; "
         "`bot backfill --again` reads them anew."
         if found.unknown
         else ""
     )
     if not found.named:
         return Choice(what, "leave off", f"None would have been named below {found.looked} issues.{old}")
-    told = f"Named below {found.named} of {_count(found.looked, 'issue')}, a share of {found.share}."
+    told = f"Named below {found.named} of {count_of(found.looked, 'issue')}, {found.share}."
     return Choice(
         what, "read first", f"{told} Nobody marks these, so only reading tells how many are right.{old}"
     )
 
 
-def _count(n: int, one: str, more: str = "") -> str:
+def count_of(n: int, one: str, more: str = "") -> str:
+    """A number with its noun."""
     return f"{n} {one if n == 1 else more or one + 's'}"

@@ -147,10 +147,18 @@ class Written:
             for id, ids in told.items()
         ]
         rows.sort(key=lambda row: (-row.count, row.id))
-        return Failures(looked, len(found) - looked, hits, str(wilson(hits, looked)), rows)
+        return Failures(looked, len(found) - looked, hits, share_in_percent(hits, looked), rows)
 
     def _issue(self, kept: KeptIssue) -> Issue:
         return Issue(name_of("", kept.id), address(self.repo, kept, self.web), kept.title)
+
+
+def share_in_percent(hits: int, n: int) -> str:
+    """A small share with its 95 % interval: "0.1% (0.0–0.4%)", or a dash."""
+    found = wilson(hits, n)
+    if found.value is None or found.low is None or found.high is None:
+        return "–"
+    return f"{100 * found.value:.1f}% ({100 * found.low:.1f}–{100 * found.high:.1f}%)"
 
 
 def _as_of(issue: KeptIssue, moment: datetime | None) -> KeptIssue:

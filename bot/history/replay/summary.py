@@ -11,10 +11,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from bot.history.records import HistoryStore, RepoHistory
 from bot.history.replay.advice import Advice, advice_of
-from bot.history.replay.comments import Comment, Failures, Written, failures_of
+from bot.history.replay.comments import Comment, Failures, Written, failures_of, share_in_percent
 from bot.history.replay.labels import LabelSummary
 from eval.history import Figures, Replayed, figures, own_threshold, replay
-from eval.metrics import Estimate, wilson
+from eval.metrics import Estimate
 from knowledge.history.tracker import groups, in_order
 from knowledge.history.verifier import load_weights
 
@@ -151,7 +151,7 @@ def summary(
         reports=len(period),
         before=len(found) - len(period),
         commented=commented,
-        spoken=str(wilson(commented, len(period))),
+        spoken=share_in_percent(commented, len(period)),
         with_earlier=numbers.with_earlier,
         now=now,
         own=own,

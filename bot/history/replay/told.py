@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bot.history.replay.advice import Advice
+from bot.history.replay.advice import Advice, count_of
 from bot.history.replay.comments import Comment, Failures
 from bot.history.replay.labels import LabelSummary
 from bot.history.replay.summary import Summary
@@ -47,11 +47,12 @@ def told(made: Summary, comments: int) -> str:
 
 def said(made: Summary) -> str:
     """The first sentences."""
-    opened = f"{made.reports} issues were opened since" if made.since else f"{made.reports} issues"
-    before = f", and {made.before} before, which were known" if made.before else ""
+    opened = f"{count_of(made.reports, 'issue was', 'issues were')} opened since."
+    if made.before:
+        opened += f" {made.before} from before, too, could be named as earlier ones."
     return (
-        f"{opened}{before}. {made.commented} would have got a comment, a share of {made.spoken}; on the others, "
-        "distriage would have been silent."
+        f"{opened} {made.commented} would have got a comment, {made.spoken}; on the others, distriage would have been "
+        "silent."
     )
 
 
@@ -95,7 +96,7 @@ def _comment(one: Comment) -> Iterator[str]:
 
 
 def _failures(found: Failures) -> Iterator[str]:
-    yield f"Named below {found.named} of {found.looked} issues, a share of {found.share}."
+    yield f"Named below {found.named} of {found.looked} issues, {found.share}."
     if found.unknown:
         yield f"{found.unknown} more were read by an older version: `bot backfill --again` reads them anew."
     if found.rows:

@@ -66,7 +66,7 @@ def test_a_comment_says_how_an_earlier_issue_stood_at_the_time() -> None:
 def test_known_failures_count_where_it_is_known_whether_they_were_told() -> None:
     found = made_of(history({}, {"1": (ENTRY,), "3": (ENTRY, "gone"), "4": None}))
     assert (found.failures.looked, found.failures.unknown, found.failures.named) == (6, 1, 2)
-    assert found.failures.share == str(wilson(2, 6))
+    assert found.failures.share == "33.3% (9.7–70.0%)", "Wilson's"
     [row] = found.failures.rows
     assert (row.id, row.count, [issue.name for issue in row.issues]) == (ENTRY, 2, ["#3", "#1"])
     texts = {comment.issue.name: comment.text for comment in found.comments}

@@ -178,10 +178,10 @@ def test_the_replay_is_asked_for_by_a_form_and_drawn_once_it_is_there(
             assert "Had distriage been on since January 20, 2026: octo/train" in text
             assert "A replay is being computed." in text, "the old one stays while a new one waits"
             assert (
-                "1 issues were opened since, and 1 before, which were known. 1 would have got a comment"
+                "1 issue was opened since. 1 from before, too, could be named as earlier ones. 1 would have"
                 in text
             )
-            assert "2026-02: 1 issues" in page and "2026-01" not in page.partition("<svg")[2]
+            assert "2026-02: 1 opened" in page and "2026-01" not in page.partition("<svg")[2]
             assert "<polyline" in page and "style=" not in page, "the page's policy forbids it"
             comment = text[text.index("Comments that would have been written") :]
             assert "2026-02-10 #2 It hangs earlier issue, marked by people" in comment
