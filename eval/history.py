@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from embeddings.encoder import Encoder
-from eval.metrics import Estimate, share_of
+from eval.metrics import Estimate, share_of, wilson
 from eval.origin import Part
 from eval.protocol import Origin
 from knowledge.history.index import Index, Postings
@@ -239,4 +239,10 @@ def own_threshold(replayed: Sequence[Replayed]) -> float | None:
 
 
 def _share(hits: Sequence[tuple[bool, int]]) -> Estimate:
-    return share_of([hit for hit, _ in hits], [group for _, group in hits])
+    groups = [group for _, group in hits]
+    found = share_of([hit for hit, _ in hits], groups)
+    if found.value not in (0.0, 1.0):
+        return found
+    # Where all are alike, no draw is different, which is no certainty.
+    count = len(set(groups))
+    return replace(wilson(round(found.value) * count, count), n=found.n)

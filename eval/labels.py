@@ -1,7 +1,8 @@
 """How often the labels that heads set are those that people set, forward in time.
 
-Dated issues: heads learned from the first half are tried on the next tenth, then heads learned from that, too, and so
-on. Where no issue has a date, each fifth (by hash of the id) is tried with heads learned from the other four.
+Dated issues: heads learned from the first half are tried on the next tenth, then heads learned from that, too, and
+so on; or those opened from a day on, in five parts. Where no issue has a date, each fifth (by hash of the id) is tried
+with heads learned from the other four.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +34,8 @@ LEAST_SET = 10
 IN_TIME = "Learned only from issues that were opened before."
 UNDATED = "No dates, so no order in time: each fifth was tried with what was learned from the other four."
 Tick = Callable[[str, int], None]
+KnownAt = Callable[[datetime], Sequence[Example]]
+"""From a moment to the issues that were there before, with what people had said of their labels by then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +138,19 @@ def example_of(record: Record, labels: Sequence[str]) -> Example:
     return Example(record.id, record.opened, traits, frozenset(labels))
 
 
-def forward(examples: Sequence[Example], before: Sequence[Example] | None = None) -> list[Judged]:
+def forward(
+    examples: Sequence[Example],
+    before: Sequence[Example] | None = None,
+    *,
+    since: datetime | None = None,
+    known_at: KnownAt | None = None,
+) -> list[Judged]:
     """Try heads on issues that they did not learn from; those that are tried.
 
-    `before`: the issues to learn from; None = the older ones of `examples` themselves.
+    `before`: the issues to learn from; None = the older ones of `examples` themselves. `since`: tried are those opened
+    from then on; None = the newer half. `known_at`: without it, an issue counts with labels that were set later, too.
     """
-    splits = _splits(examples) if before is None else [(before, examples)]
+    splits = _splits(examples, since, known_at) if before is None else [(before, examples)]
     return [
         Judged(
             one,
@@ -152,11 +163,20 @@ def forward(examples: Sequence[Example], before: Sequence[Example] | None = None
     ]
 
 
-def _splits(examples: Sequence[Example]) -> Iterator[tuple[list[Example], list[Example]]]:
+def _splits(
+    examples: Sequence[Example], since: datetime | None, known_at: KnownAt | None
+) -> Iterator[tuple[Sequence[Example], Sequence[Example]]]:
     if is_dated(examples):
-        ends = np.linspace(len(examples) / 2, len(examples), STEPS + 1).round().astype(int)
+        first = len(examples) / 2
+        if since is not None:
+            first = next(
+                (n for n, one in enumerate(examples) if one.opened and one.opened >= since), len(examples)
+            )
+        ends = np.linspace(first, len(examples), STEPS + 1).round().astype(int)
         for start, end in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
-            yield list(examples[:start]), list(examples[start:end])
+            moment = next((one.opened for one in examples[start:end] if one.opened), None)
+            learned = known_at(moment) if known_at and moment else examples[:start]
+            yield learned, examples[start:end]
         return
     mixed = sorted(examples, key=lambda one: hashlib.sha256(one.id.encode()).digest())
     for fold in range(FOLDS):

@@ -300,9 +300,7 @@ def fingerprints(posts: Sequence[Post], knowledge: Knowledge, *, with_failures: 
 
     records = records_of(posts, knowledge.encoder, knowledge.table)
     return [
-        replace(record, failures=_failures(post, knowledge))
-        if with_failures and _shows_error(record)
-        else record
+        _with_failures(record, post, knowledge) if with_failures else record
         for post, record in zip(posts, records, strict=True)
     ]
 
@@ -311,8 +309,12 @@ def _shows_error(record: Record) -> bool:
     return bool(record.lines or record.signatures or record.exception)
 
 
-def _failures(post: Post, knowledge: Knowledge) -> tuple[str, ...]:
+def _with_failures(record: Record, post: Post, knowledge: Knowledge) -> Record:
     from knowledge.history.record import to_markdown
 
-    found = examine(Report(post.id, post.title, to_markdown(post.body)), knowledge)
-    return tuple(match.failure.id for match in found.matches if match.sure)
+    if not _shows_error(record):
+        return replace(record, told=())
+    name = f"{post.tracker}#{post.id}" if post.tracker and post.id.isdecimal() else post.id
+    found = examine(Report(name, post.title, to_markdown(post.body)), knowledge)
+    failures = tuple(match.failure.id for match in found.matches if match.sure)
+    return replace(record, failures=failures, told=conclude(found, knowledge).unasked if failures else ())

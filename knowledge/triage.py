@@ -348,6 +348,11 @@ class Triage(_Value):
     )
     second_reading: SecondReading | None = Field(default=None, description="null = no LLM is configured")
 
+    @property
+    def unasked(self) -> tuple[str, ...]:
+        """The known failures that are worth a comment without anybody asking."""
+        return tuple(f.id for f in self.findings if f.sure) if self.scope == "ours" else ()
+
 
 def schema_text() -> str:
     """The schema as it is published."""

@@ -220,7 +220,7 @@ def check(
 def register_history(app: typer.Typer) -> None:
     """Add the commands to the application."""
     read = examples("bot backfill octo/train", "bot backfill octo/train --from issues.jsonl.gz --max 500")
-    shown = examples("bot replay octo/train")
+    shown = examples("bot replay octo/train", "bot replay octo/train --since 2026-05-01")
     app.command(epilog=read)(backfill)
     app.command(epilog=shown)(replay)
 
@@ -266,6 +266,16 @@ def backfill(
 
 def replay(
     repository: Annotated[str, typer.Argument(help="A repository with a stored history, as OWNER/REPO.")],
+    since: Annotated[
+        datetime | None,
+        typer.Option(
+            formats=["%Y-%m-%d"],
+            help="As if the bot had been switched on that day; the default is the history's first day.",
+        ),
+    ] = None,
+    comments: Annotated[
+        int, typer.Option(min=0, max=100, help="How many comments to show, the newest first.")
+    ] = 10,
     fit: Annotated[
         bool,
         typer.Option(
@@ -273,11 +283,15 @@ def replay(
         ),
     ] = False,
 ) -> None:
-    """Replay a repository's history in order, showing what the bot would have posted or labeled and what people did."""
+    """Show what the bot would have posted and labeled since a day, what people did, and what to switch on.
+
+    It goes through the stored history in order and uses only what was there at each moment.
+    """
     from bot.cli.operate import replay_history
     from bot.settings import load_settings
 
-    typer.echo(replay_history(load_settings(), repository, fit=fit), nl=False)
+    day = since.date() if since else None
+    typer.echo(replay_history(load_settings(), repository, day, comments, fit=fit), nl=False)
 
 
 @contextmanager

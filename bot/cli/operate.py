@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,9 +18,10 @@ from bot.github.records import GitHubError, Gone
 from bot.github.store.postgres import GivenLabels, GivenTables
 from bot.history.backfill import Export, Seen, Source, Tick, add_releases, fill
 from bot.history.label_store import LabelTables
-from bot.history.labels import OwnLabels, examples_of, verdicts
+from bot.history.labels import OwnLabels
 from bot.history.records import Forgotten, HistoryStore, RepoHistory
-from bot.history.replay import labels_told, replayed, told
+from bot.history.replay.job import replay_of
+from bot.history.replay.told import told
 from bot.history.search import Histories
 from bot.history.store import PostgresHistory
 from bot.history.wave_store import WaveTables
@@ -30,7 +31,6 @@ from bot.runtime.core import EngineCore, KnownEngine
 from bot.runtime.resources import open_service
 from bot.serve.compose import make_app
 from bot.settings import Settings, load_settings
-from eval.history import own_threshold
 from knowledge.engine import Knowledge
 from knowledge.errors import SettingsError, UserError
 from knowledge.history.record import Post, aware
@@ -99,18 +99,13 @@ def fill_from_github(
         return kept
 
 
-def replay_history(settings: Settings, repository: str, *, fit: bool) -> str:
+def replay_history(
+    settings: Settings, repository: str, since: date | None, comments: int, *, fit: bool
+) -> str:
     """The replay as Markdown; `fit` keeps its own threshold. Raises UserError for a repository without a history."""
     with opened(settings) as pool:
-        store = PostgresHistory(pool)
-        repo = _known(store, repository)
-        tables = LabelTables(pool)
-        found = replayed(store, repo, verdicts(tables.votes(repo.key, "same")))
-        if fit:
-            store.save_threshold(repo.key, own_threshold(found))
-            repo = _known(store, repository)
-        labels = labels_told(repo, examples_of(tables.labelled(repo.key)))
-        return f"{told(repo, found)}\n{labels}"
+        repo = _known(PostgresHistory(pool), repository)
+        return told(replay_of(pool, repo, settings.github_web_url, since, fit=fit), comments)
 
 
 def _known(store: HistoryStore, repository: str) -> RepoHistory:

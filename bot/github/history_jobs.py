@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import date, datetime
 from functools import partial
 from typing import Protocol
 
@@ -39,22 +39,33 @@ RELEASES_AT_ONCE = 40
 """Fixes whose releases are looked up before a job looks at the time."""
 
 
-def history_job(what: Job, installation_id: int, repo: RepoRef, at: datetime, after: int = 0) -> NewDelivery:
+def history_job(
+    what: Job,
+    installation_id: int,
+    repo: RepoRef,
+    at: datetime,
+    *,
+    since: date | None = None,
+    after: int = 0,
+) -> NewDelivery:
     """The delivery that has it done; of several that wait for one repository the newest is.
 
-    `after`: of the fixes that no release is known to hold, those that were looked up already.
+    `since`: the first day of a replay; None = the history's first. `after`: of the fixes that no release is known to
+    hold, those that were looked up already.
     """
+    key = f"{what}:{repo.id or repo.full_name}"
     return NewDelivery(
-        id=f"{what}:{repo.id}:{at.timestamp():.3f}",
+        id=f"{key}:{at.timestamp():.3f}",
         source=SOURCE,
         event=what,
         action=None,
         lock=f"history:{what}",
-        coalesce_key=f"{what}:{repo.id}",
+        coalesce_key=key,
         payload={
             "installation": {"id": installation_id},
             "repository": {"id": repo.id, "full_name": repo.full_name},
-            "after": after,
+            **({"since": since.isoformat()} if since else {}),
+            **({"after": after} if after else {}),
         },
         background=True,
     )
@@ -94,8 +105,8 @@ class HistoryJobs:
     store: HistoryStore
     recorder: Recorder
     most: int
-    replay: Callable[[RepoHistory], None]
-    """Computes and keeps the replay of a history; takes minutes."""
+    replay: Callable[[RepoHistory, date | None], None]
+    """Computes and keeps the replay of a history from that day on; takes minutes."""
     queue: Callable[[NewDelivery], object]
     now: Callable[[], datetime]
     note: Callable[[int, RepoRef, Sequence[PastIssue]], None] = lambda installation_id, repo, issues: None
@@ -107,7 +118,8 @@ class HistoryJobs:
         repository = delivery.payload["repository"]
         repo = RepoRef(int(repository["id"]), str(repository["full_name"]))
         if delivery.event == "replay":
-            return self._replay(repo)
+            since = delivery.payload.get("since")
+            return self._replay(repo, date.fromisoformat(since) if since else None)
         installation_id = int(delivery.payload["installation"]["id"])
         try:
             if delivery.event == "releases":
@@ -120,11 +132,11 @@ class HistoryJobs:
         except Forgotten:
             return Ended("silent", "forgotten")
 
-    def _replay(self, repo: RepoRef) -> Ended:
+    def _replay(self, repo: RepoRef, since: date | None) -> Ended:
         found = self.store.find(repo.full_name, repo.id)
         if found is None:
             return Ended("silent", "forgotten")
-        self.replay(found)
+        self.replay(found, since)
         return Ended("noted", "replayed")
 
     def _backfill(self, installation_id: int, repo: RepoRef, *, first: bool) -> Ended:
@@ -171,7 +183,9 @@ class HistoryJobs:
         until, done = time.monotonic() + self.slice_seconds, 0
         for start in range(0, len(waiting), RELEASES_AT_ONCE):
             if start and time.monotonic() > until:
-                self.queue(history_job("releases", installation_id, repo, self.now(), after + start - done))
+                self.queue(
+                    history_job("releases", installation_id, repo, self.now(), after=after + start - done)
+                )
                 break
             try:
                 tags = source.first_holding(waiting[start : start + RELEASES_AT_ONCE])

@@ -251,6 +251,7 @@ def past_issue(node: Mapping[str, Any], full_name: str) -> PastIssue:
         opened=opened,
         state=state,
         resolution=str(node.get("stateReason") or "").lower(),
+        tracker=full_name,
     )
     events = [event for event in (node.get("timelineItems") or {}).get("nodes") or [] if event]
     labels = tuple(

@@ -96,7 +96,7 @@ class Export:
     def __init__(self, file: Path, full_name: str, most: int = 0, now: datetime | None = None) -> None:
         """`most`: lines to read at most, 0 = all. Raises InputError when the file cannot be read."""
         self._file = file
-        self._name = full_name.lower()
+        self._name = full_name
         self._most = most
         self._now = now or datetime.now(UTC)
         try:
@@ -147,7 +147,7 @@ class Export:
         yield Page(tuple(page), ended)
 
     def _issue(self, line: Line) -> PastIssue:
-        post = replace(line.post, id=self._own(line.post.id))
+        post = replace(line.post, id=self._own(line.post.id), tracker=self._name)
         outcome = Outcome(
             is_open=post.state.lower() not in _ENDED,
             state=post.state,
@@ -164,7 +164,7 @@ class Export:
     def _own(self, id: str) -> str:
         """ "owner/name#12" of the repository itself is "12"."""
         name, hash, number = id.rpartition("#")
-        return number if hash and name.lower() == self._name and number.isdecimal() else id
+        return number if hash and name.lower() == self._name.lower() and number.isdecimal() else id
 
 
 def _text(record: Mapping[str, Any], name: str) -> str:

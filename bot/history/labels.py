@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 
 import structlog
 
@@ -105,9 +106,22 @@ class OwnLabels:
         return done
 
 
-def examples_of(issues: Iterable[Labelled]) -> list[Example]:
-    """What issues teach, in the same order; those of which nobody said anything are left out."""
+def examples_of(issues: Iterable[Labelled], before: datetime | None = None) -> list[Example]:
+    """What issues teach, in the same order; those of which nobody said anything are left out.
+
+    `before`: only what was there and was said before that moment.
+    """
+    if before is not None:
+        issues = [_as_of(issue, before) for issue in issues if issue.opened and issue.opened < before]
     return [example for issue in issues if (example := _example(issue)) is not None]
+
+
+def _as_of(issue: Labelled, moment: datetime) -> Labelled:
+    return replace(
+        issue,
+        changes=tuple(change for change in issue.changes if change.at < moment),
+        votes=tuple(vote for vote in issue.votes if vote.at < moment),
+    )
 
 
 def _example(issue: Labelled) -> Example | None:

@@ -18,7 +18,7 @@ from bot.ports import Compared, CoreFailed, Recorder
 from knowledge.evidence.facts_table import component_of_tracker
 from knowledge.history.index import GrowingIndex
 from knowledge.history.record import Post, Record
-from knowledge.history.verifier import SHOWN, Near, Weights, closest, load_weights, worth_reading
+from knowledge.history.verifier import SHOWN, Near, Shared, Weights, closest, load_weights, worth_reading
 from knowledge.text.quote import clean, code_span
 from knowledge.triage import EarlierReport, Triage
 
@@ -114,7 +114,8 @@ class Histories:
         except CoreFailed as error:
             log.warning("not looked for in its history", repository=full_name, error=type(error).__name__)
             return None
-        record = replace(made.records[0], failures=tuple(f.id for f in triage.findings if f.sure))
+        failures = tuple(f.id for f in triage.findings if f.sure)
+        record = replace(made.records[0], failures=failures, told=triage.unasked)
         if made.encoder != repo.encoder:
             log.warning("history of another model; run `bot backfill --again`", repository=full_name)
             return None
@@ -202,13 +203,7 @@ class Histories:
 
     def _kept(self, repo: RepoHistory, near: Sequence[Near]) -> dict[str, KeptIssue]:
         """What is kept of these, and of the issues that they were closed as duplicates of, and so on."""
-        kept: dict[str, KeptIssue] = {}
-        asked = [one.record.id for one in near]
-        for _ in range(_DUPLICATES + 1):
-            found = self.store.issues(repo.key, asked) if asked else {}
-            kept |= found
-            asked = [id for one in found.values() for id in one.outcome.duplicates[:1] if id not in kept]
-        return kept
+        return with_firsts(self.store, repo, [one.record.id for one in near])
 
     def _look_up_releases(self, repo: RepoHistory, kept: Mapping[str, KeptIssue], releases: Releases) -> bool:
         """Whether there was something to look up."""
@@ -223,30 +218,11 @@ class Histories:
     def _told(
         self, repo: RepoHistory, record: Record, shown: _Shown, kept: Mapping[str, KeptIssue]
     ) -> list[EarlierReport]:
-        component = component_of_tracker(repo.full_name)
-        told = []
-        for one in shown.near:
-            issue = kept.get(one.record.id)
-            if issue is None:
-                continue
-            ended, regression = how_it_ended(issue, component, record.versions, _firsts(issue, kept))
-            told.append(
-                EarlierReport(
-                    id=name_of(repo.full_name, issue.id),
-                    url=issue.url or self._url(repo, issue.id),
-                    title=issue.title,
-                    opened=issue.opened.date().isoformat() if issue.opened else None,
-                    why=[*_read(shown.reader_of(issue.id)), *why(one.shared, component)],
-                    read_by=shown.reader_of(issue.id),
-                    is_open=issue.outcome.is_open,
-                    ended=ended,
-                    possible_regression=regression,
-                )
-            )
-        return told
-
-    def _url(self, repo: RepoHistory, id: str) -> str:
-        return f"{self._web}/{repo.full_name}/issues/{id}" if id.isdecimal() else ""
+        return [
+            earlier_report(repo, record, one.shared, kept, id, self._web, shown.reader_of(id))
+            for one in shown.near
+            if (id := one.record.id) in kept
+        ]
 
     def keep(self, looked: Looked, past: PastIssue) -> None:
         """Keep a report that was looked for, so that later ones find it; what people marked stays."""
@@ -284,7 +260,18 @@ def kept_issue(past: PastIssue, record: Record | None) -> KeptIssue:
     )
 
 
-def _firsts(issue: KeptIssue, kept: Mapping[str, KeptIssue]) -> list[KeptIssue]:
+def with_firsts(store: HistoryStore, repo: RepoHistory, ids: Sequence[str]) -> dict[str, KeptIssue]:
+    """These issues, those that they were closed as duplicates of, and so on."""
+    kept: dict[str, KeptIssue] = {}
+    asked = list(ids)
+    for _ in range(_DUPLICATES + 1):
+        found = store.issues(repo.key, asked) if asked else {}
+        kept |= found
+        asked = [id for one in found.values() for id in one.outcome.duplicates[:1] if id not in kept]
+    return kept
+
+
+def firsts_of(issue: KeptIssue, kept: Mapping[str, KeptIssue]) -> list[KeptIssue]:
     """What the issue was closed as a duplicate of, what that was, and so on; marks may go in circles."""
     out: list[KeptIssue] = []
     while is_duplicate(issue.outcome) and len(out) < _DUPLICATES:
@@ -294,6 +281,39 @@ def _firsts(issue: KeptIssue, kept: Mapping[str, KeptIssue]) -> list[KeptIssue]:
         out.append(first)
         issue = first
     return out
+
+
+def earlier_report(
+    repo: RepoHistory,
+    record: Record,
+    shared: Shared,
+    kept: Mapping[str, KeptIssue],
+    id: str,
+    web: str,
+    read_by: str = "",
+) -> EarlierReport:
+    """What is said of the earlier issue `id` below the report of `record`.
+
+    `kept` holds it, and the issues that it was closed as a duplicate of; `web` is where people read issues.
+    """
+    issue, component = kept[id], component_of_tracker(repo.full_name)
+    ended, regression = how_it_ended(issue, component, record.versions, firsts_of(issue, kept))
+    return EarlierReport(
+        id=name_of(repo.full_name, id),
+        url=address(repo, issue, web),
+        title=issue.title,
+        opened=issue.opened.date().isoformat() if issue.opened else None,
+        why=[*_read(read_by), *why(shared, component)],
+        read_by=read_by,
+        is_open=issue.outcome.is_open,
+        ended=ended,
+        possible_regression=regression,
+    )
+
+
+def address(repo: RepoHistory, issue: KeptIssue, web: str) -> str:
+    """Where people read an issue; "" = not known."""
+    return issue.url or (f"{web}/{repo.full_name}/issues/{issue.id}" if issue.id.isdecimal() else "")
 
 
 def _read(model: str) -> list[str]:

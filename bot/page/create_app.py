@@ -23,6 +23,7 @@ from fastapi.responses import HTMLResponse, Response
 from itsdangerous import BadData, URLSafeSerializer
 
 from bot.page.github_sign_in import BACK
+from bot.page.replays import INSTALLED
 from bot.page.sign_in import COOKIE, Session, SignIn
 from bot.page.view import HEADERS, created_app, new_app, unsigned
 from bot.runtime.generated_secret import admin_secret
@@ -50,6 +51,8 @@ def manifest(public_url: str) -> dict[str, Any]:
         "hook_attributes": {"url": f"{root}/webhooks/github", "active": True},
         "redirect_url": f"{root}/github/created",
         "callback_urls": [f"{root}{BACK}"],
+        "setup_url": f"{root}{INSTALLED}",
+        "setup_on_update": True,
         "default_permissions": {"issues": "write", "metadata": "read", "contents": "read"},
         "default_events": ["issues", "issue_comment"],
     }

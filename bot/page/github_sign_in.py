@@ -37,6 +37,8 @@ log = structlog.get_logger(__name__)
 GITHUB_COOKIE = "distriage_github"
 FLOW_COOKIE = "distriage_flow"
 START, BACK = "/sign-in/github", "/sign-in/github/callback"
+TARGETS = {"": "/", "replays": "/replays"}
+"""Where a sign-in leads, by the word for it in the address: nothing else that an address says does."""
 SESSION_SECONDS = 3600
 FLOW_SECONDS = 600
 _TIMEOUT = 10.0
@@ -118,8 +120,8 @@ class GitHubUsers:
             admin_secret(settings),
         )
 
-    def start(self) -> tuple[str, str]:
-        """The address at GitHub to go to, and the flow cookie."""
+    def start(self, to: str = "") -> tuple[str, str]:
+        """The address at GitHub to go to, and the flow cookie; `to` is one of `TARGETS`."""
         state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(64)
         challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
         query = {
@@ -129,28 +131,32 @@ class GitHubUsers:
             "code_challenge": challenge,
             "code_challenge_method": "S256",
         }
-        cookie = self._signer().dumps({"s": state, "v": verifier, "e": int(time.time()) + FLOW_SECONDS})
+        value = {"s": state, "v": verifier, "e": int(time.time()) + FLOW_SECONDS, "t": to}
+        cookie = self._signer().dumps(value)
         return f"{self.web_url}/login/oauth/authorize?{urlencode(query)}", cookie
 
-    def finish(self, cookie: str, state: str, code: str) -> Person:
-        """Who came back with a code. Raises `NotSignedIn`."""
-        verifier = self._verifier(cookie, state)
-        if verifier is None or not _CODE.fullmatch(code):
+    def finish(self, cookie: str, state: str, code: str) -> tuple[Person, str]:
+        """Who came back with a code, and where the page goes on. Raises `NotSignedIn`."""
+        verifier, to = self._begun(cookie, state)
+        if not verifier or not _CODE.fullmatch(code):
             raise NotSignedIn("This sign-in was started in a different browser, or it has expired.", 403)
         try:
             with httpx2.Client(timeout=_TIMEOUT, follow_redirects=False) as client:
-                return _person(client, self.api_url, self._token(client, code, verifier))
+                return _person(client, self.api_url, self._token(client, code, verifier)), TARGETS.get(
+                    to, "/"
+                )
         except (httpx2.HTTPError, ValueError, KeyError, TypeError) as error:
             log.warning("sign-in failed", error=type(error).__name__)
             raise NotSignedIn("Can't reach GitHub, or can't read its answer.", 502) from error
 
-    def _verifier(self, cookie: str, state: str) -> str | None:
+    def _begun(self, cookie: str, state: str) -> tuple[str, str]:
+        """The verifier and the target of the flow that the cookie began; "" where it doesn't fit the answer."""
         try:
             value: Any = self._signer().loads(cookie)
             fits = hmac.compare_digest(str(value["s"]).encode(), state.encode()) and value["e"] > time.time()
-            return str(value["v"]) if fits else None
+            return (str(value["v"]), str(value["t"])) if fits else ("", "")
         except (BadData, KeyError, TypeError):
-            return None
+            return "", ""
 
     def _token(self, client: httpx2.Client, code: str, verifier: str) -> str:
         sent = {
@@ -234,8 +240,8 @@ def github_sign_in_router(service: Service, users: GitHubUsers) -> APIRouter:
     secure = service.settings.public_url.startswith("https:")
 
     @router.get(START)
-    async def start() -> Response:
-        address, cookie = users.start()
+    async def start(to: str = "") -> Response:
+        address, cookie = users.start(to if to in TARGETS else "")
         answer = go_to(address)
         _set(answer, FLOW_COOKIE, cookie, FLOW_SECONDS, path=START, secure=secure)
         return answer
@@ -243,12 +249,14 @@ def github_sign_in_router(service: Service, users: GitHubUsers) -> APIRouter:
     @router.get(BACK)
     async def back(request: Request, code: str = "", state: str = "") -> Response:
         try:
-            person = await asyncio.to_thread(users.finish, request.cookies.get(FLOW_COOKIE, ""), state, code)
+            person, to = await asyncio.to_thread(
+                users.finish, request.cookies.get(FLOW_COOKIE, ""), state, code
+            )
         except NotSignedIn as error:
             return page(unsigned(str(error), sign_in=START), error.status)
         cookie = await asyncio.to_thread(sessions.open, person)
         log.info("signed in", repositories=len(person.repos))
-        answer = go_to("/")
+        answer = go_to(to)
         answer.delete_cookie(FLOW_COOKIE, path=START)
         # The newer sign-in counts.
         answer.delete_cookie(COOKIE)

@@ -1,11 +1,14 @@
-"""Pages of a tracker as a whole: its state, and the replay of its history, which a job computes and a form asks for."""
+"""Pages of a tracker as a whole: its state, and the replay of its history, which a job computes and a form asks for.
+
+GitHub sends whoever has installed the App to `/installed`, and that leads to the replay.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
@@ -13,30 +16,41 @@ from fastapi.responses import Response
 from bot.github.history_jobs import history_job
 from bot.github.records import RepoRef
 from bot.history.records import RepoHistory
-from bot.history.replay import Point, Summary
+from bot.history.replay.labels import LabelRow
+from bot.history.replay.summary import Point, Summary
+from bot.history.replay.told import NOT_IN_IT, marks, said
 from bot.history.store import PostgresHistory
 from bot.page.forms import posted_form
 from bot.page.github_sign_in import START, Visitors
+from bot.page.histories import HistoryState, HistoryStates
 from bot.page.routes import asked, frame_for, number_of
+from bot.page.shown_text import comment_html
 from bot.page.sign_in import Session
 from bot.page.tables import ReviewTables, Seen
 from bot.page.tracker import TrackerState, TrackerTables
-from bot.page.view import PageQuery, go_to, page, replay_page, tracker_page, unsigned
+from bot.page.view import PageQuery, go_to, page, replay_page, replays_page, tracker_page, unsigned
 from bot.runtime.resources import Service
+from knowledge.history.head_learner import TARGET_PRECISION
 from knowledge.taxonomy import Taxonomy
 
+INSTALLED = "/installed"
+"""Where GitHub sends people after an installation."""
 WIDTH, HEIGHT = 480, 120
 """Of a plot, in units of the drawing."""
+SPAN = 100
+"""Width of a label's precision."""
+UNFOLDED = 20
+"""Comments shown; older ones are folded."""
 
 
 @dataclass(frozen=True, slots=True)
 class MonthBar:
-    """A month: its reports as the paler bar, those with something shown before it."""
+    """A month: its issues as the paler bar, those with a comment before it; each height includes those after it."""
 
     x: float
     width: float
     back: float
-    """Heights."""
+    failures: float
     unmarked: float
     marked: float
     label: str
@@ -50,10 +64,20 @@ class Curve:
     band: str
 
 
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A label's precision and its interval on a scale of `SPAN`."""
+
+    at: float
+    low: float
+    high: float
+
+
 def tracker_router(service: Service, visitors: Visitors, taxonomy: Taxonomy) -> APIRouter:
-    """The routes: the state of trackers, the replay of one's history, and the form that asks for it."""
+    """The routes: the state of trackers, where one lands after installing, replays, and the form that asks for one."""
     router = APIRouter()
     store, tables = PostgresHistory(service.threads), TrackerTables(service.threads)
+    states = HistoryStates(service.threads)
     review = ReviewTables(service.threads)
     settings = service.settings
     start = START if settings.github_client_id else ""
@@ -81,8 +105,39 @@ def tracker_router(service: Service, visitors: Visitors, taxonomy: Taxonomy) -> 
             tracker_page(frame_for(session, visitors, settings, taxonomy), state, repositories, query)
         )
 
+    @router.get(INSTALLED)
+    async def installed(request: Request, setup_action: str = "") -> Response:
+        # What the address says of an installation anybody can write: who may see what is read from GitHub.
+        if setup_action == "request":
+            text = "An owner of the organization has to approve the installation. Its replay is on this page then."
+            return page(unsigned(text, sign_in=start))
+        session = await visitors.session(request)
+        if session is not None and session.repos is None:
+            return go_to("/replays")
+        if start:
+            # Again, though signed in: a session knows the repositories of the time when it began.
+            return go_to(f"{START}?to=replays")
+        text = "The App is installed. To see its replay, sign in with a link from `bot admin link`."
+        return page(unsigned(text))
+
+    @router.get("/replays")
+    async def every(request: Request) -> Response:
+        read = await asked(visitors, request, start)
+        if isinstance(read, Response):
+            return read
+        session, query = read
+        found = await asyncio.to_thread(states.states, query.seen(session))
+        if len(found) == 1 and found[0].key:
+            return go_to(f"/replay?history={found[0].key}")
+        return page(replays_page(frame_for(session, visitors, settings, taxonomy), found))
+
+    def read_replay(repo: RepoHistory) -> tuple[HistoryState | None, datetime | None, Summary | None]:
+        at, result = store.kept_replay(repo.key) or (None, {})
+        state = next((one for one in states.states(Seen(), repo.full_name) if one.key == repo.key), None)
+        return state, at, Summary.of_json(result)
+
     @router.get("/replay")
-    async def show(request: Request, history: str = "", queued: str = "") -> Response:
+    async def show(request: Request, history: str = "") -> Response:
         read = await asked(visitors, request, start)
         if isinstance(read, Response):
             return read
@@ -90,18 +145,27 @@ def tracker_router(service: Service, visitors: Visitors, taxonomy: Taxonomy) -> 
         repo = await asyncio.to_thread(history_shown, session, history)
         if repo is None:
             return page(unsigned("No such history."), 404)
-        kept = await asyncio.to_thread(store.kept_replay, repo.key)
-        made = Summary.of_json(kept[1]) if kept else None
+        state, at, made = await asyncio.to_thread(read_replay, repo)
+        if state is None:  # forgotten at this moment
+            return page(unsigned("No such history."), 404)
         html = replay_page(
             frame_for(session, visitors, settings, taxonomy),
             repo=repo,
-            at=kept[0] if kept else None,
+            state=state,
+            at=at if made else None,
+            today=datetime.now(UTC).date().isoformat(),
             made=made,
+            said=said(made) if made else "",
+            marks=marks(made) if made else "",
+            not_in_it=NOT_IN_IT,
+            unfolded=UNFOLDED,
+            markdown=comment_html,
             bars=bars_of(made) if made else [],
             marked=curve_of(made.points, "marked") if made else None,
             coverage=curve_of(made.points, "coverage") if made else None,
             size=(WIDTH, HEIGHT),
-            queued=bool(queued),
+            span_of=span_of,
+            target=SPAN * TARGET_PRECISION,
         )
         return page(html)
 
@@ -114,9 +178,13 @@ def tracker_router(service: Service, visitors: Visitors, taxonomy: Taxonomy) -> 
         repo = await asyncio.to_thread(history_shown, session, form.get("history", ""))
         if repo is None:
             return page(unsigned("No such history."), 404)
-        ref = RepoRef(repo.repo_id or 0, repo.full_name)
-        await service.accept(history_job("replay", repo.installation_id or 0, ref, datetime.now(UTC)))
-        return go_to(f"/replay?history={repo.key}&queued=1")
+        try:
+            since = date.fromisoformat(form["since"]) if form.get("since") else None
+        except ValueError:
+            return page(unsigned("Write the date as 2026-05-01."), 422)
+        ref, now = RepoRef(repo.repo_id or 0, repo.full_name), datetime.now(UTC)
+        await service.accept(history_job("replay", repo.installation_id or 0, ref, now, since=since))
+        return go_to(f"/replay?history={repo.key}")
 
     return router
 
@@ -135,13 +203,19 @@ def bars_of(made: Summary) -> list[MonthBar]:
             x=round(n * step + 2, 1),
             width=round(step - 4, 1),
             back=height(month.reports),
+            failures=height(month.failures + month.unmarked + month.marked),
             unmarked=height(month.unmarked + month.marked),
             marked=height(month.marked),
-            label=f"{month.month}: {month.reports} reports; something shown below {month.marked + month.unmarked}, "
-            f"marked by people below {month.marked}",
+            label=f"{month.month}: {month.reports} opened; comments with an earlier issue that people marked: "
+            f"{month.marked}, with one not marked: {month.unmarked}, with a known failure alone: {month.failures}",
         )
         for n, month in enumerate(made.months)
     ]
+
+
+def span_of(row: LabelRow) -> Span | None:
+    """Where a label's precision is drawn."""
+    return Span(*(round(SPAN * share, 1) for share in row.span)) if row.span else None
 
 
 def curve_of(points: Sequence[Point], name: str) -> Curve:

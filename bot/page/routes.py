@@ -15,6 +15,7 @@ from bot.github.ports import GitHubApp
 from bot.github.records import GitHubError, TriageRecord
 from bot.github.store.postgres import GivenTables
 from bot.page.github_sign_in import START, Visitors
+from bot.page.histories import HistoryStates
 from bot.page.shown_text import ShownIssue, shown_issue
 from bot.page.sign_in import COOKIE, Session
 from bot.page.tables import BY, ReviewTables, Seen
@@ -85,6 +86,7 @@ def page_router(
     """The routes that show something."""
     router = APIRouter()
     review, given = ReviewTables(service.threads), GivenTables(service.threads)
+    histories = HistoryStates(service.threads)
     texts = IssueTexts(app, review)
     settings = service.settings
     start = START if settings.github_client_id else ""
@@ -116,7 +118,8 @@ def page_router(
         session, query = read
         triages, more = await asyncio.to_thread(review.triages, query.within(session))
         choices = await asyncio.to_thread(review.choices, Seen.of(session))
-        return page(inbox(frame_of(session), triages, more, choices, query))
+        news = await asyncio.to_thread(histories.news, Seen.of(session))
+        return page(inbox(frame_of(session), triages, more, choices, query, news))
 
     @router.get("/triages/{number}")
     async def one(request: Request, number: str) -> Response:

@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from bot.db.connect import Row, Table, clean_text
-from bot.history.records import Progress
 from bot.history.wave_store import WaveTables
 from bot.history.waves import Noted, Wave, headline, name_of_key, sentences, subject
+from bot.page.histories import HistoryState, HistoryStates
 from bot.page.tables import SEEN, Seen
 
 RECENT = timedelta(days=28)
@@ -17,8 +17,6 @@ RECENT = timedelta(days=28)
 WAITING = timedelta(days=90)
 """Issues opened longer ago are not counted among those that wait."""
 LISTED = 10
-RUNS = timedelta(minutes=5)
-"""A back-fill whose last page is older waits for GitHub, or was stopped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,31 +55,6 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
-    """A repository's history, how far it was read, and whether there is a replay of it."""
-
-    key: int
-    repo: str
-    issues: int
-    progress: Progress
-    queued: bool
-    """A back-fill of the service waits or runs."""
-    failed: bool
-    replayed_at: datetime | None
-    now: datetime
-
-    @property
-    def last(self) -> datetime | None:
-        """When the last page was kept."""
-        return datetime.fromisoformat(self.progress.at) if self.progress.at else None
-
-    @property
-    def reading(self) -> bool:
-        """Whether pages came until just now: `bot backfill` runs, too."""
-        return bool(self.progress.cursor) and self.last is not None and self.now - self.last < RUNS
-
-
-@dataclass(frozen=True, slots=True)
 class TrackerState:
     """Everything, for one installation or all."""
 
@@ -93,7 +66,7 @@ class TrackerState:
     on_maintainers_count: int = 0
     answered: list[Waiting] = field(default_factory=list)
     answered_count: int = 0
-    histories: list[Filled] = field(default_factory=list)
+    histories: list[HistoryState] = field(default_factory=list)
 
     @property
     def empty(self) -> bool:
@@ -138,17 +111,6 @@ FROM noted_reports AS r LEFT JOIN resolutions AS s USING (repo_id, number)
 WHERE {_OURS} AND greatest(r.answered_at, r.closed_at) > %(since)s
 ORDER BY since DESC, r.number DESC LIMIT {LISTED}
 """
-_HISTORIES = f"""
-SELECT r.key, r.full_name AS repo, r.progress,
-  (SELECT count(*) FROM history_issues WHERE repo = r.key) AS issues,
-  (SELECT at FROM history_replays AS p WHERE p.repo = r.key) AS replayed_at,
-  EXISTS (SELECT 1 FROM deliveries WHERE source = 'history' AND event = 'backfill' AND state = 'queued'
-    AND payload -> 'repository' ->> 'id' = r.repo_id::text) AS queued,
-  EXISTS (SELECT 1 FROM deliveries WHERE source = 'history' AND event = 'backfill' AND state = 'dead'
-    AND payload -> 'repository' ->> 'id' = r.repo_id::text) AS failed
-FROM history_repos AS r WHERE {_OURS.replace("r.repo_name", "r.full_name")}
-ORDER BY r.full_name LIMIT 100
-"""
 
 
 class TrackerTables(Table):
@@ -174,10 +136,7 @@ class TrackerTables(Table):
             on_maintainers_count=on_maintainers_count,
             answered=answered,
             answered_count=answered_count,
-            histories=[
-                Filled(**{**row, "progress": Progress(**row["progress"])}, now=now)
-                for row in self._rows(_HISTORIES, values)
-            ],
+            histories=HistoryStates(self._pool).states(seen, repo),
         )
 
     def _waves(self, seen: Seen, repo: str) -> list[ShownWave]:

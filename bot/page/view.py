@@ -19,6 +19,7 @@ from pydantic import BaseModel, Field
 from bot.db.connect import clean_text
 from bot.github.store.postgres import GivenLabels
 from bot.history.search import own_id
+from bot.page.histories import HistoryState
 from bot.page.plots import HEIGHT, WIDTH, plots_of
 from bot.page.shown_text import (
     OUTCOMES,
@@ -228,8 +229,9 @@ def inbox(
     more: bool,
     choices: tuple[Sequence[str], Sequence[int]],
     query: PageQuery,
+    histories: Sequence[HistoryState] = (),
 ) -> str:
-    """The list; `choices` are the repositories and installations to filter by."""
+    """The list; `choices` are the repositories and installations to filter by, `histories` those to point at."""
     names, now = names_of(frame.taxonomy), datetime.now(UTC)
     rows = [
         {
@@ -252,6 +254,7 @@ def inbox(
         symptoms=[(entry.id, entry.name) for entry in frame.taxonomy.on_axis("symptom")],
         outcomes=OUTCOMES,
         query=query,
+        histories=histories,
     )
 
 
@@ -309,9 +312,14 @@ def tracker_page(frame: Frame, state: TrackerState, repositories: Sequence[str],
     )
 
 
+def replays_page(frame: Frame, states: Sequence[HistoryState]) -> str:
+    """The histories that the session may see, with their replays."""
+    return _render("replays.html.j2", frame, here="replays", states=states)
+
+
 def replay_page(frame: Frame, **values: object) -> str:
     """The replay of a history; its values are named in templates/replay.html.j2."""
-    return _render("replay.html.j2", frame, here="tracker", **values)
+    return _render("replay.html.j2", frame, here="replays", **values)
 
 
 def _render(template: str, frame: Frame, **values: object) -> str:

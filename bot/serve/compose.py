@@ -26,7 +26,7 @@ from bot.github.votes import correction_votes
 from bot.history.label_store import LabelTables
 from bot.history.labels import OwnLabels, VotesOf
 from bot.history.records import PastIssue
-from bot.history.replay import ReplayProcess
+from bot.history.replay.job import ReplayProcess
 from bot.history.search import Histories
 from bot.history.store import PostgresHistory
 from bot.history.wave_store import WaveTables

@@ -76,6 +76,8 @@ class Post:
     """As the tracker says it: "open", "closed", "Resolved"."""
     resolution: str = ""
     """As the tracker says it: "completed", "not_planned", "Fixed"."""
+    tracker: str = ""
+    """The repository that it is of, as "owner/name"; what is said of a failure depends on whose tracker it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,8 @@ class Record:
     """Float32 (2, dims), each row of unit length: the title alone; the title and the account."""
     failures: tuple[str, ...] = ()
     """Entries of the catalogue that surely apply, where the caller has triaged the report."""
+    told: tuple[str, ...] | None = None
+    """Those that a comment would name unasked: not where they wouldn't help. None = not looked at."""
     small: bytes = b""
     """Small words, hashed (knowledge/history/words.py); b"" = made before they were kept."""
 

@@ -34,7 +34,7 @@ from bot.github.records import (
 )
 from bot.github.routes import new_delivery
 from bot.github.store.postgres import PostgresStore
-from bot.history.replay import keep_replay
+from bot.history.replay.job import keep_replay
 from bot.history.waves import follow as follow_waves
 from bot.page.sign_in import SignIn
 from bot.runtime.core import NamedCore
@@ -162,13 +162,14 @@ def judge(store: PostgresStore, record: TriageRecord, n: int, dice: random.Rando
 
 
 def fill_tracker(service: Service, database: str) -> None:
-    """A wave, what fails most, and a history with a replay."""
+    """A wave, what fails most, a history with a replay, and one that is half read."""
     for n in range(40):
         noted(service, 100 + n, 4 + 2 * n)
     for n in range(1, 6):
         tables = noted(service, n, 1, keys=("failure:nccl-watchdog-collective-timeout",), title=NASTY)
     follow_waves(tables, 4, datetime.now(UTC))
     keep_replay(database, filled(service, through="2026-11-02T00:00:00", began="2026-11-02T00:00:00"))
+    filled(service, 8, "octo/other", source="github", cursor="c", read=50, total=400)
 
 
 def spend(service: Service, now: datetime) -> None:

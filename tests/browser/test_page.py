@@ -25,6 +25,8 @@ PAGES = (
     f"/triages/{DRAFT}/issue",
     "/tracker",
     "/replay?history=1",
+    "/replay?history=2",
+    "/replays",
     "/weeks",
 )
 SCREEN = 1080 - 140

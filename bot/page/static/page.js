@@ -26,3 +26,7 @@ for (const place of document.querySelectorAll("[data-load]")) {
     })
     .catch(() => {}); // The link to the text is still there.
 }
+
+for (const place of document.querySelectorAll("[data-reload]")) {
+  setTimeout(() => location.reload(), 1000 * place.dataset.reload);
+}

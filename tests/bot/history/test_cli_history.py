@@ -94,7 +94,10 @@ def test_from_an_export_to_what_a_triage_says(data_dir: Path, tmp_path: Path, da
     assert unknown.returncode == 2 and "bot backfill acme/none" in unknown.stderr
 
     replayed = bot(data_dir, "replay", REPO, database=database)
-    assert "65 reports; 1 have an earlier one that people marked" in replayed.stdout
+    assert "1 of 65 issues have an earlier one that people marked" in replayed.stdout
+    assert "# Had distriage been on since January 1, 2024" in replayed.stdout
+    later = bot(data_dir, "replay", REPO, "--since", "2024-01-02", "--comments", "0", database=database)
+    assert "60 from before, too, could be named" in later.stdout, later.stdout
 
     for args in (["train"], [REPO, "--from", str(export), "--since", "2024-01-01"], [REPO]):
         refused = bot(data_dir, "backfill", *args, database=database)

@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
@@ -68,14 +68,14 @@ class Bench:
     def __init__(self, app: App, **more: Any) -> None:
         self.store, self.recorder = MemoryHistory(), Reader()
         self.queued: list[NewDelivery] = []
-        self.replayed: list[RepoHistory] = []
+        self.replayed: list[tuple[RepoHistory, date | None]] = []
         self.waits: list[TryLater] = []
         values: dict[str, Any] = {"most": 1000, "slice_seconds": 0.0, **more}
         self.jobs = HistoryJobs(
             app=app,
             store=self.store,
             recorder=self.recorder,
-            replay=self.replayed.append,
+            replay=lambda repo, since: self.replayed.append((repo, since)),
             queue=self.queued.append,
             now=lambda: NOW,
             **values,
@@ -123,7 +123,10 @@ def test_a_slice_ends_after_a_page_and_the_next_goes_on_there(github: tuple[Fake
     assert [(new.event, new.background) for new in bench.queued] == [("replay", True), ("releases", True)]
     assert github[0].writes() == []
     assert bench.jobs(bench.delivery("replay")).reason == "replayed"
-    assert [repo.full_name for repo in bench.replayed] == [NAME]
+    assert [(repo.full_name, since) for repo, since in bench.replayed] == [(NAME, None)]
+    asked = history_job("replay", 1, REPO, NOW, since=date(2026, 5, 1))
+    bench.jobs(replace(bench.delivery("replay"), payload=asked.payload))
+    assert bench.replayed[-1][1] == date(2026, 5, 1)
 
 
 def test_releases_are_looked_up_in_slices_after_the_back_fill(github: tuple[FakeGitHub, App]) -> None:

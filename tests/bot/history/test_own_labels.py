@@ -21,7 +21,8 @@ from bot.history.backfill import Export, fill
 from bot.history.label_store import LabelTables, Role, Vote
 from bot.history.labels import LEAST_NEW, OwnLabels, counted, examples_of, verdicts
 from bot.history.records import LabelChange
-from bot.history.replay import labels_told, replayed
+from bot.history.replay.labels import labels_summary
+from bot.history.replay.summary import replayed
 from bot.history.search import Histories
 from bot.history.store import PostgresHistory
 from tests.bot.fake_core import FakeCore, a_triage
@@ -486,10 +487,10 @@ def test_votes_enter_what_the_threshold_is_fitted_to(bench: Bench) -> None:
 def test_replay_says_what_to_switch_on(bench: Bench) -> None:
     repo = bench.histories.store.find(REPO)
     assert repo is not None
-    told = labels_told(repo, examples_of(bench.own.tables.labelled(bench.key)))
-    assert '  only: ["bug", "' in told and "mode: label" in told
-    assert "stale" not in told
-    assert "Nothing to learn" in labels_told(repo, [])
+    found = labels_summary(bench.own.tables.labelled(bench.key))
+    assert found.only.startswith('["bug", "')
+    assert "stale" not in {row.label for row in found.rows}
+    assert "Nothing to learn" in labels_summary([]).sentences[0]
 
 
 def test_an_exports_labels_are_those_of_people(database: str, tmp_path: Path) -> None:

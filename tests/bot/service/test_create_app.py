@@ -81,11 +81,13 @@ def test_a_click_leads_to_github_and_back_to_a_key_that_only_the_owner_reads(
             assert action.netloc in form.headers["content-security-policy"]
             sent = json.loads(unescape(re.findall(r'name="manifest" value="([^"]+)"', form.text)[0]))
             assert sent["redirect_url"] == "http://triage.example.org/github/created"
+            assert sent["setup_url"] == "http://triage.example.org/installed"
             query = {"code": "one-code", "state": parse_qs(action.query)["state"][0]}
             with github(httpserver, APP):
                 done = await client.get("/github/created", params=query)
             assert done.status_code == 200
             assert "/apps/distriage-acme/installations/new" in done.text
+            assert 'href="/replays"' in done.text
             assert KEY.splitlines()[1] not in done.text
             assert "for signing in" not in done.text
             # Once there is an App, both routes are gone.

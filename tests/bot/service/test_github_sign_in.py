@@ -92,6 +92,32 @@ def test_who_may_write_to_a_repository_sees_and_corrects_that_one_alone(
     asyncio.run(go())
 
 
+def test_after_an_installation_the_rights_are_read_again_and_the_replays_come(
+    opened: OpenService, settings: dict[str, Any], github: FakeGitHub
+) -> None:
+    async def go() -> None:
+        async with opened(**settings) as service, client_of(service) as client:
+            await sign_in(client)
+            waits = await client.get("/installed?setup_action=request")
+            assert "has to approve" in waits.text
+            for address in (
+                "/installed?installation_id=1&setup_action=install",
+                "/sign-in/github?to=replays",
+            ):
+                begun = await client.get(address, follow_redirects=False)
+                if "to=" not in address:
+                    assert begun.headers["location"] == "/sign-in/github?to=replays"
+            async with httpx2.AsyncClient(follow_redirects=False) as browser:
+                back = str((await browser.get(begun.headers["location"])).headers["location"])
+            assert str((await client.get(back)).url).endswith("/replays")
+            begun = await client.get("/sign-in/github?to=https://evil.example", follow_redirects=False)
+            async with httpx2.AsyncClient(follow_redirects=False) as browser:
+                back = str((await browser.get(begun.headers["location"])).headers["location"])
+            assert (await client.get(back, follow_redirects=False)).headers["location"] == "/"
+
+    asyncio.run(go())
+
+
 @pytest.mark.parametrize("person", ["lee", "stranger"])
 def test_who_may_only_read_does_not_get_in(
     opened: OpenService, settings: dict[str, Any], github: FakeGitHub, person: str

@@ -100,7 +100,7 @@ def test_a_list_of_fifty_is_small_and_cheap(opened: OpenService) -> None:
     asyncio.run(go())
 
 
-@pytest.mark.parametrize(("path", "most"), [("/", 2), ("/triages/1", 4), ("/weeks", 2)])
+@pytest.mark.parametrize(("path", "most"), [("/", 3), ("/triages/1", 4), ("/weeks", 2)])
 def test_a_page_asks_the_database_few_questions(opened: OpenService, path: str, most: int) -> None:
     async def go() -> None:
         async with opened(admin_secret=SECRET) as service, client_of(service) as client:

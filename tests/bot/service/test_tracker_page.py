@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import re
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import httpx2
 
 from bot.db.deliveries import Deliveries
+from bot.github.history_jobs import history_job
 from bot.github.records import IssueRef, RepoRef, Request, Resolution
 from bot.github.store.postgres import PostgresStore
 from bot.history.records import KeptIssue, Progress
-from bot.history.replay import keep_replay
+from bot.history.replay.job import keep_replay
 from bot.history.search import still_open
 from bot.history.store import PostgresHistory
 from bot.history.wave_store import WaveTables
@@ -22,7 +23,7 @@ from bot.history.waves import Noted
 from bot.history.waves import follow as follow_waves
 from bot.runtime.resources import Service
 from tests.bot.service.conftest import OpenService
-from tests.bot.service.test_page import NASTY, SECRET, client_of, link
+from tests.bot.service.test_page import NASTY, SECRET, client_of, link, record
 from tests.knowledge.history.tiny import AGAIN, made
 
 NOW = datetime.now(UTC)
@@ -167,20 +168,80 @@ def test_the_replay_is_asked_for_by_a_form_and_drawn_once_it_is_there(
         async with opened(admin_secret=SECRET) as service, client_of(service) as client:
             key = filled(service)
             await client.get(link(service, installation=7))
-            page = (await client.get(f"/replay?history={key}")).text
-            assert "Not computed yet." in page and "<svg" not in page
+            page = (await client.get("/replays")).text
+            assert "Not computed yet." in page and "<svg" not in page, "the only one is shown at once"
             token = re.findall(r'name="form_token" value="([^"]*)"', page)[0]
             assert (await client.post("/replay", data={"history": key, "form_token": "x"})).status_code == 403
-            asked = await client.post("/replay", data={"history": str(key), "form_token": token})
-            assert "A replay is queued." in asked.text
+            form = {"history": str(key), "form_token": token}
+            assert (await client.post("/replay", data={**form, "since": "May"})).status_code == 422
+            asked = await client.post("/replay", data={**form, "since": "2026-01-20"})
+            assert "The replay is being computed" in asked.text and "data-reload" in asked.text
             [delivery] = Deliveries(service.threads).newest()
             assert (delivery.source, delivery.event, delivery.subject) == ("history", "replay", "octo/train")
-            await asyncio.to_thread(keep_replay, database, key)
+            assert delivery.payload["since"] == "2026-01-20"
+            await asyncio.to_thread(keep_replay, database, key, date(2026, 1, 20))
             page = (await client.get(f"/replay?history={key}")).text
-            assert "2 reports; 1 have an earlier one" in words(page)
-            assert "2026-01: 1 reports" in page and "<polyline" in page
-            assert "style=" not in page, "the page's policy forbids it"
-            assert "octo/train#2 → octo/train#1 marked by people" in words(page)
+            text = words(page)
+            assert "Had distriage been on since January 20, 2026: octo/train" in text
+            assert "A replay is being computed." in text, "the old one stays while a new one waits"
+            assert (
+                "1 issue was opened since. 1 from before, too, could be named as earlier ones. 1 would have"
+                in text
+            )
+            assert "2026-02: 1 opened" in page and "2026-01" not in page.partition("<svg")[2]
+            assert "<polyline" in page and "style=" not in page, "the page's policy forbids it"
+            comment = text[text.index("Comments that would have been written") :]
+            assert "2026-02-10 #2 It hangs earlier issue, marked by people" in comment
+            assert "This looks like the same failure as octo/train#1 (It hangs): " in comment
+            assert 'href="https://github.com/octo/train/issues/2"' in page
+
+    asyncio.run(go())
+
+
+def test_whoever_just_installed_sees_how_far_it_is_and_then_the_replay(
+    opened: OpenService, database: str
+) -> None:
+    async def go() -> None:
+        async with opened(admin_secret=SECRET) as service, client_of(service) as client:
+            told = await client.get("/installed?installation_id=7&setup_action=install")
+            assert (told.status_code, "sign in with a link" in told.text) == (200, True)
+            await client.get(link(service, installation=7))
+            empty = await client.get("/installed?installation_id=8&setup_action=install")
+            assert str(empty.url).endswith("/replays") and "is being read yet" in empty.text
+            for repo in (RepoRef(700, "octo/train"), RepoRef(800, "secret/repo")):
+                await service.accept(history_job("backfill", repo.id // 100, repo, NOW))
+            waits = words((await client.get("/replays")).text)
+            assert "octo/train 0 waits for a worker after reading" in waits
+            assert "The history of octo/train is being read" in words((await client.get("/")).text)
+            key = filled(
+                service, source="github", cursor="c", read=50, total=400, began="2026-11-01T00:00:00"
+            )
+            page = (await client.get("/installed")).text
+            assert "are being read: 50 of 400" in words(page) and "data-reload" in page
+            assert "(50 of 400 issues)" in words((await client.get("/")).text)
+            await asyncio.to_thread(keep_replay, database, key)
+            assert f'href="/replay?history={key}">Had distriage been on' in (await client.get("/")).text
+            for path in ("/", "/replays", "/tracker"):
+                assert "secret" not in (await client.get(path)).text
+
+    asyncio.run(go())
+
+
+def test_the_list_points_at_a_replay_until_it_is_old(opened: OpenService, database: str) -> None:
+    async def go() -> None:
+        async with opened(admin_secret=SECRET) as service, client_of(service) as client:
+            await client.get(link(service))
+            key = filled(service)
+            await asyncio.to_thread(keep_replay, database, key)
+            store = PostgresHistory(service.threads)
+            kept = store.kept_replay(key)
+            assert kept is not None
+            store.save_replay(key, NOW - timedelta(days=30), kept[1])
+            assert "Had distriage been on" in (await client.get("/")).text, "nobody has seen a triage yet"
+            PostgresStore(service.threads).save_triage(record(IssueRef(7, RepoRef(700, "octo/train"), 3)))
+            assert "Had distriage been on" not in (await client.get("/")).text
+            store.save_replay(key, NOW, kept[1])
+            assert "Had distriage been on" in (await client.get("/")).text
 
     asyncio.run(go())
 

@@ -1,0 +1,45 @@
+"""What a record keeps of known failures: those that match, and those that a comment would name unasked."""
+
+from __future__ import annotations
+
+from knowledge.engine import Knowledge, fingerprints, triage
+from knowledge.history.record import Post, Record
+from knowledge.report import Report
+
+TITLE = "EADDRINUSE for the second job on a machine"
+BODY = """The second job that I start there fails at once. torch 2.4.0, torchrun --nproc-per-node 2
+
+```
+[E socket.cpp:500] [c10d] The server socket has failed to listen on any local network address.
+torch.distributed.DistNetworkError: The server socket has failed to listen on any local network address. \
+useIpv6: 0, code: -98, name: EADDRINUSE
+```
+"""
+REGRESSION = f"I bisected this regression to commit abc1234; the release before worked.\n\n{BODY}"
+
+
+def record(knowledge: Knowledge, body: str) -> Record:
+    [made] = fingerprints([Post("5", TITLE, body, tracker="acme/train")], knowledge)
+    return made
+
+
+def test_a_record_keeps_what_a_triage_would_say_unasked(knowledge: Knowledge) -> None:
+    found = record(knowledge, BODY)
+    assert found.told and found.told == triage(Report("acme/train#5", TITLE, BODY), knowledge).unasked
+    again = Record.from_json(found.to_json(), found.vectors, found.small)
+    assert again.told == found.told
+
+
+def test_what_would_not_help_is_kept_and_not_told(knowledge: Knowledge) -> None:
+    found = record(knowledge, REGRESSION)
+    assert found.failures and found.told == ()
+    assert record(knowledge, "").told == (), "no error, nothing to look for"
+
+
+def test_one_read_before_it_was_kept_knows_nothing(knowledge: Knowledge) -> None:
+    old = record(knowledge, BODY).to_json()
+    del old["told"]
+    found = Record.from_json(old, record(knowledge, BODY).vectors)
+    assert found.told is None
+    [triaged] = fingerprints([Post("5", TITLE, BODY)], knowledge, with_failures=False)
+    assert triaged.told is None
