@@ -58,8 +58,8 @@ def findings_of(
 ) -> list[Finding]:
     """At most three findings, the most probable first.
 
-    One whose near miss is likelier, or whose conditions or releases the report contradicts, needs a telltale line. It isn't
-    said unasked beside a near miss that is.
+    One whose near miss is said, or whose conditions or releases the report contradicts, needs a telltale line; beside
+    its near miss it isn't said unasked.
 
     `given`: what people set on an axis; an entry that says something else there is left out. `least`: no probability
     below it.
