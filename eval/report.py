@@ -131,10 +131,11 @@ def report_html(
     *,
     origin: Origin,
     parts: Sequence[Part] = (),
+    more: Sequence[Sequence[str]] = (),
 ) -> str:
     """The page; the first system leads, the others stand beside it; `llm` tells of an LLM where one was asked.
 
-    `parts` are measurements of their own that are shown with it.
+    `parts` are measurements of their own that are shown with it; `more` are further rows of the table of axes.
     """
     lead = summaries[0]
     name = namer(load_taxonomy())
@@ -151,6 +152,7 @@ def report_html(
             sections=[_section(axis, summaries, ceiling, name, scale) for axis in lead.axes],
             origin=origin,
             parts=parts,
+            more=more,
             failures=failures(runs[0], ceiling),
             ceiling=ceiling,
             name=name,

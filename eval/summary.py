@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -219,8 +219,10 @@ DETAILS: tuple[tuple[str, str], ...] = (
 """Heading and metric of the detailed table, one row an axis."""
 
 
-def markdown(summaries: Sequence[Summary], ceiling: Ceiling, *, note: str) -> str:
-    """Two tables: systems by headline figure, and the first system's details by axis."""
+def markdown(
+    summaries: Sequence[Summary], ceiling: Ceiling, *, note: str, more: Sequence[Sequence[str]] = ()
+) -> str:
+    """Two tables: systems by headline figure, and the first system's details by axis, with `more` rows of these."""
     lead = summaries[0]
     columns = [column for column in COLUMNS if column[1] in lead.axes]
     rows = [[s.system, *(_figure(s, axis, metric) for _, axis, metric in columns)] for s in summaries]
@@ -229,6 +231,7 @@ def markdown(summaries: Sequence[Summary], ceiling: Ceiling, *, note: str) -> st
         [axis, str(lead.axes[axis].n), *(_plain(lead, axis, metric) for _, metric in DETAILS)]
         for axis in lead.axes
     ]
+    details += [list(row) for row in more]
     parts = [
         note,
         table(["", *(heading for heading, _, _ in columns)], rows),
@@ -244,6 +247,14 @@ def markdown(summaries: Sequence[Summary], ceiling: Ceiling, *, note: str) -> st
             *parts[1:4],
         ]
     return "\n\n".join(parts) + "\n"
+
+
+def figures_json(summary: Summary) -> dict[str, object]:
+    """Every axis's figures with their intervals, for JSON."""
+    return {
+        name: {"cases": axis.n, **{metric: asdict(figure) for metric, figure in axis.figures.items()}}
+        for name, axis in summary.axes.items()
+    }
 
 
 def note_of(summary: Summary, ceiling: Ceiling) -> str:

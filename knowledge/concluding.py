@@ -58,7 +58,8 @@ def findings_of(
 ) -> list[Finding]:
     """At most three findings, the most probable first.
 
-    One whose near miss is likelier, or whose conditions or releases the report contradicts, needs a telltale line.
+    One whose near miss is said, or whose conditions or releases the report contradicts, needs a telltale line; beside
+    its near miss it isn't said unasked.
 
     `given`: what people set on an axis; an entry that says something else there is left out. `least`: no probability
     below it.
@@ -72,11 +73,11 @@ def findings_of(
     for match in (m for m in matches if agrees(m.failure, given or {})):
         if len(shown) == MAX_FINDINGS or match.p < max(least, BESIDE * shown[-1].p if shown else 0.0):
             break
-        doubtful = any(match.failure.id in _near(f, matches) for f in shown if f.sure)
+        confused = any(match.failure.id in _near(f, matches) for f in shown if f.sure)
         fitted = fit(match.failure, reading)
-        doubtful |= contradicted(match.failure, reading) or not fitted.possible
+        doubtful = confused or contradicted(match.failure, reading) or not fitted.possible
         if not (doubtful and not match.lines):
-            sure = match.sure and sum(f.sure for f in shown) < MAX_SURE
+            sure = match.sure and not confused and sum(f.sure for f in shown) < MAX_SURE
             sure = sure and not _objection(match, fitted, reading)
             shown.append(_finding(match, fitted, reading, tried, sure=sure))
     return shown

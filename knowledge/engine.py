@@ -169,7 +169,10 @@ def examine(report: Report, knowledge: Knowledge) -> Examined:
     matcher = knowledge.matcher
     told = matcher.matches(found.reading, found.vectors, found.symptoms) if matcher else ()
     told = _with_decided(told, found)
-    matches = tuple(replace(m, sure=m.sure and not _is_echo(m, found.reading)) for m in told)
+    matches = tuple(
+        replace(m, sure=m.sure and not _is_echo(m, found.reading) and not _is_elsewhere(m, found))
+        for m in told
+    )
     judged = found.judgement
     scope = found.scope
     sure = next((match for match in matches if match.sure), None)
@@ -205,6 +208,15 @@ def _is_echo(match: Match, reading: Reading) -> bool:
         line + n for line in roots for n in (0, 1, 2) if reading.lines[line - 1].text.rstrip().endswith(":")
     }
     return bool(roots and told & followed) and not told & (roots | said)
+
+
+def _is_elsewhere(match: Match, found: JudgedReport) -> bool:
+    """Whether a match rests on what any program may print, in a post of another field."""
+    if found.scope != "other_field":
+        return False
+    from knowledge.findings.unasked import of_another_field  # its patterns take 10 ms to compile
+
+    return of_another_field(match.failure, found.reading)
 
 
 def _ruling(match: Match) -> Ruling:

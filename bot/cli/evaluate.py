@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bot.settings import Settings
-    from eval.findings import FindingScore
+    from eval.findings import FailureAxis
     from eval.history import Ranked
     from eval.protocol import Predictions, System
     from eval.session import Plan, Session
@@ -457,13 +457,12 @@ def _run(
     *,
     fit_fusion: bool,
     fresh: bool,
-) -> tuple[dict[str, Predictions], list[System], FindingScore | None]:
+) -> tuple[dict[str, Predictions], list[System], FailureAxis | None]:
     from bot.cli.evaluate_output import ticking
     from bot.settings import load_settings
-    from eval.findings import score_findings
+    from eval.findings import reports_of, score_failures
     from eval.session import Session, finished, open_systems
     from knowledge.engine import load_knowledge
-    from knowledge.training.records import failure_labels
 
     settings = load_settings()
     with ticking() as tick:
@@ -471,13 +470,10 @@ def _run(
         plan = make(session)
         with open_systems(names, session, plan, access, fit_fusion=fit_fusion, fresh=fresh) as systems:
             runs = finished(session.run(plan, systems), systems)
-        labels = failure_labels()
-        reports = [case.prepared.record.report for case in plan.benchmark.scored]
-        reports = [report for report in reports if report.id in labels]
         found = None
-        if reports:
+        if labelled := reports_of(plan.benchmark.scored):
             knowledge = load_knowledge(settings.model_dir, settings.cache, encoder=session.encoder)
-            found = score_findings(reports, knowledge, lambda n: tick("matching known failures", n))
+            found = score_failures(labelled, knowledge, lambda n: tick("matching known failures", n))
     if plan.skipped:
         print(f"Skipped {plan.skipped} records that are already in the training data.", file=sys.stderr)
     return runs, systems, found

@@ -6,7 +6,6 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,12 +14,12 @@ from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TaskID, T
 
 from eval.ceiling import ceiling_of, shipped_ceiling
 from eval.compare import Baseline, baseline_of, compare, judge_run, read_baseline, regressions, write_baseline
-from eval.findings import FindingScore, findings_part, findings_table
+from eval.findings import AXIS, FailureAxis, axis_rows, failures_part, failures_text
 from eval.llm_part import llm_markdown, llm_part
 from eval.origin import data_of, origin_of, read_parts
 from eval.protocol import Origin, Predictions, System, file_names, read_predictions, write_predictions
 from eval.report import comparison_html, report_html
-from eval.summary import differences, markdown, note_of, summarise
+from eval.summary import differences, figures_json, markdown, note_of, summarise
 from knowledge.errors import UserError, reason
 
 
@@ -59,7 +58,7 @@ def show(
     runs: Mapping[str, Predictions],
     study1: Path | None,
     report: Path | None,
-    found: FindingScore | None,
+    found: FailureAxis | None,
     data: Sequence[str],
 ) -> None:
     """Print the tables; write the page, all predictions and what it is made of into the folder `report`.
@@ -68,23 +67,25 @@ def show(
     """
     summaries = [summarise(predictions) for predictions in runs.values()]
     ceiling = ceiling_of(study1) if study1 else shipped_ceiling()
-    sys.stdout.write(markdown(summaries, ceiling, note=note_of(summaries[0], ceiling)))
+    rows = axis_rows(found) if found else []
+    sys.stdout.write(markdown(summaries, ceiling, note=note_of(summaries[0], ceiling), more=rows))
     llm = llm_part(runs)
     if llm:
         sys.stdout.write("\n" + llm_markdown(llm))
     if found:
-        sys.stdout.write("\n" + findings_table(found))
+        sys.stdout.write("\n" + failures_text(found))
     if report:
         made = origin(data_of(data, next(iter(runs.values())).cases))
         kept = []
         for name, file in file_names(runs).items():
             write_predictions(runs[name].model_copy(update={"origin": made}), report / file)
             kept.append(file)
-        parts = [*([findings_part(found)] if found else []), *read_parts(report)]
+        parts = [*([failures_part(found)] if found else []), *read_parts(report)]
         page = report / "report.html"
-        html = report_html(list(runs.values()), summaries, ceiling, llm, origin=made, parts=parts)
+        html = report_html(list(runs.values()), summaries, ceiling, llm, origin=made, parts=parts, more=rows)
         page.write_text(html, "utf-8")
-        for name, values in (("llm", llm and llm.values()), ("findings", found and asdict(found))):
+        figures = figures_json(summaries[0]) | ({AXIS: found.figures()} if found else {})
+        for name, values in (("llm", llm and llm.values()), ("figures", figures)):
             if values:
                 kept.append(f"{name}.json")
                 (report / kept[-1]).write_text(json.dumps(values, indent=2) + "\n", "utf-8")

@@ -114,6 +114,12 @@ def save_matcher(matcher: Matcher, about: Mapping[str, object], file: Path = SHI
     write_arrays(file, arrays)
 
 
+def learned_from(file: Path = SHIPPED) -> frozenset[str]:
+    """The issues whose reports a matcher learned from, as `issue_of` writes them."""
+    with np.load(file, allow_pickle=False) as arrays:
+        return frozenset(json.loads(arrays["info"].tobytes())["learned"])
+
+
 def load_matcher(entries: Mapping[str, Failure], model_hash: str, file: Path = SHIPPED) -> Matcher:
     """Read the shipped matcher. Raises ModelError when it is damaged or of another encoder.
 

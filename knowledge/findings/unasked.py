@@ -43,6 +43,23 @@ def _words() -> re2._Regexp:
     return re2.compile("(?i)" + "|".join(word for words in table.values() for word in words))
 
 
+# What any program may print: on a post of another field it tells nothing of ours.
+
+_ANYWHERE_FILE = Path(__file__).with_name("anywhere.toml")
+
+
+def of_another_field(entry: Failure, reading: Reading) -> bool:
+    """Whether any program may print the entry's lines and no word of our field is in the report."""
+    entries, ours = _anywhere()
+    return entry.id in entries and not ours.search(f"{reading.report.title}\n{reading.report.body}")
+
+
+@cache
+def _anywhere() -> tuple[frozenset[str], re2._Regexp]:
+    table = tomllib.loads(_ANYWHERE_FILE.read_text("utf-8"))
+    return frozenset(table["entries"]), re2.compile("(?i)" + "|".join(table["ours"]))
+
+
 # Whether an exception comes out of the tracker's own library: its maintainers need no advice for users.
 
 _FRAME = re2.compile(r'^\s*File "(?P<path>[^"]{1,400})", line \d+(?:, in (?P<name>.{1,200}))?')

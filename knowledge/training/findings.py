@@ -15,12 +15,9 @@ import json
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
-
-import numpy as np
-import numpy.typing as npt
 
 from embeddings.encoder import OnnxEncoder
 from knowledge.cases import load_cases
@@ -29,174 +26,33 @@ from knowledge.evidence import Reading, read_report
 from knowledge.findings.compile import read_catalogue
 from knowledge.findings.failure import Failure, cited_issues
 from knowledge.findings.fitting import fit as fitted
-from knowledge.findings.matcher import SHIPPED, Match, Matcher, probability, save_matcher
-from knowledge.findings.pairs import NAMES, Catalogue, Pairs, Profiles, Text, entry_texts, example_texts
+from knowledge.findings.matcher import SHIPPED, Match, Matcher, learned_from, save_matcher
+from knowledge.findings.pairs import NAMES, Catalogue, Profiles, Text, entry_texts, example_texts
 from knowledge.findings.source import Example
 from knowledge.findings.unasked import objection
 from knowledge.report import Report, issue_of
+from knowledge.training.matching import (
+    Judged,
+    calibration,
+    figures,
+    fit,
+    fit_threshold,
+    held_out,
+    recorded_confirmations,
+    with_confirmed,
+)
 from knowledge.training.records import failure_labels
-
-# Learning the matcher: pairs of reports and entries, some of which apply.
-
-Array = npt.NDArray[np.float64]
-
-TARGET_PRECISION = 0.90
-"""Share of the findings shown unasked that must be right."""
-PENALTY = 1.0
-LEAST = 15
-"""Findings needed on one side of a threshold before it says anything."""
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """A report compared with its candidates, and which of all entries apply to it."""
-
-    group: str
-    """Reports of one group are left out together."""
-    pairs: Pairs
-    right: frozenset[str]
-    weight: float
-    real: bool
-    """A report of a tracker or the benchmark, not one of our examples: thresholds are set by these alone."""
-    silent: frozenset[str] = frozenset()
-    """Candidates that are not said unasked, however probable (knowledge/findings/unasked.py)."""
-    confirmed: tuple[str, ...] = ()
-    """Known failures that a language model found to apply, without those that are not said all the same."""
-
-
-def fit(reports: Sequence[Judged], rounds: int = 50) -> Array:
-    """Weights that make right entries probable: penalised logistic regression by Newton's method."""
-    values = np.concatenate([r.pairs.values for r in reports])
-    hits = np.concatenate([[float(id in r.right) for id in r.pairs.ids] for r in reports])
-    weight = np.concatenate([np.full(len(r.pairs.ids), r.weight) for r in reports])
-    w = np.zeros(len(NAMES))
-    penalty = np.diag([1e-6, *[PENALTY] * (len(NAMES) - 1)])
-    for _ in range(rounds):
-        p = probability(values, w)
-        gradient = values.T @ (weight * (p - hits)) + penalty @ w
-        spread = (values * (weight * p * (1 - p))[:, None]).T @ values + penalty
-        step = np.linalg.solve(spread, gradient)
-        w = w - step
-        if np.abs(step).max() < 1e-6:
-            break
-    return w
-
-
-def held_out(reports: Sequence[Judged], folds: int = 5) -> list[Array]:
-    """Probabilities of each report's candidates by weights that never saw its group."""
-    groups = sorted({r.group for r in reports})
-    fold = {group: n % folds for n, group in enumerate(groups)}
-    out: list[Array] = [np.zeros(0)] * len(reports)
-    for k in range(folds):
-        weights = fit([r for r in reports if fold[r.group] != k])
-        for n, r in enumerate(reports):
-            if fold[r.group] == k:
-                out[n] = probability(r.pairs.values, weights)
-    return out
-
-
-def fit_threshold(
-    reports: Sequence[Judged], probabilities: Sequence[Array], target: float = TARGET_PRECISION
-) -> float:
-    """The lowest probability from which on the best finding of a report is right often enough; 1.01 = never.
-
-    Only candidates that can be said unasked count: those with a telltale line that nothing speaks against.
-    """
-    found = ((r, _best(r, p)) for r, p in zip(reports, probabilities, strict=True) if r.real)
-    best = sorted(((p, id in r.right) for r, b in found if b is not None for id, p in [b]), reverse=True)
-    right, threshold = 0, 1.01
-    for n, (p, hit) in enumerate(best, 1):
-        right += hit
-        if n >= LEAST and right / n >= target:
-            threshold = p
-    return threshold
-
-
-def _best(report: Judged, p: Array) -> tuple[str, float] | None:
-    """The likeliest candidate that can be said unasked."""
-    told = [
-        n
-        for n, (id, lines) in enumerate(zip(report.pairs.ids, report.pairs.lines, strict=True))
-        if lines and id not in report.silent
-    ]
-    if not told:
-        return None
-    n = max(told, key=lambda n: float(p[n]))
-    return report.pairs.ids[n], float(p[n])
-
-
-@dataclass(frozen=True, slots=True)
-class Figures:
-    """How well findings fit, over the reports given."""
-
-    reports: int
-    with_entry: int
-    """Reports to which an entry applies."""
-    shown: int
-    precision: float
-    """Of the best finding, where it is shown."""
-    recall_at_3: float
-    """Of the reports to which an entry applies, those that have it among their first three candidates."""
-
-
-def figures(
-    reports: Sequence[Judged], probabilities: Sequence[Array], threshold: float, only: Collection[bool]
-) -> Figures:
-    """Figures over the reports whose `real` is among `only`."""
-    chosen = [(r, p) for r, p in zip(reports, probabilities, strict=True) if r.real in only and len(p)]
-    told = [(r, b) for r, p in chosen if (b := _best(r, p)) is not None]
-    shown = [(r, id) for r, (id, p) in told if p >= threshold]
-    right = sum(id in r.right for r, id in shown)
-    able = [(r, p) for r, p in chosen if r.right]
-    near = sum(bool(r.right & {r.pairs.ids[int(n)] for n in np.argsort(-p)[:3]}) for r, p in able)
-    return Figures(len(chosen), len(able), len(shown), right / max(len(shown), 1), near / max(len(able), 1))
-
-
-CONFIRMED = Path(__file__).parent / "failure_confirmed.jsonl"
-"""Cases that a large language model was asked about with the confirmer's question (llm/confirmer.py): id, the known
-failures it was shown, and those it found to apply, ids alone."""
-
-
-@dataclass(frozen=True, slots=True)
-class ConfirmedFigures:
-    """What is said unasked where a language model confirms what isn't sure, over the real reports."""
-
-    said: int
-    right: int
-    with_entry: int
-
-
-def recorded_confirmations() -> dict[str, list[str]]:
-    """Issue to the known failures that the model found to apply; issues that it wasn't asked about are missing."""
-    rows = map(json.loads, CONFIRMED.read_text("utf-8").splitlines())
-    return {issue_of(row["id"]): row["applies"] for row in rows}
-
-
-def with_confirmed(
-    reports: Sequence[Judged], probabilities: Sequence[Array], threshold: float
-) -> ConfirmedFigures:
-    """Count what is said: what is probable enough, and else the first known failure that the model confirmed."""
-    said = []
-    real = [(r, p) for r, p in zip(reports, probabilities, strict=True) if r.real]
-    for r, p in real:
-        best = _best(r, p)
-        if best is not None and best[1] >= threshold:
-            said.append(best[0] in r.right)
-        elif r.confirmed:
-            said.append(r.confirmed[0] in r.right)
-    return ConfirmedFigures(len(said), sum(said), sum(bool(r.right) for r, _ in real))
-
 
 FOLDS = 3
 """An example is compared with profiles that hold the other examples of its entry alone."""
 EXAMPLE_WEIGHT = 0.3
+REPORT_WEIGHT = 1.0
+"""Of a labelled real report."""
 UNASKED_PRECISION = 0.95
 """Of what is said unasked, after everything that is left unsaid though it matches (knowledge/findings/unasked.py).
 Above the bar of 0.90: blind readers find less of it worth an e-mail than annotators find right."""
 RETOLD = ("one annotation pass with the guide over the report, own retelling (not human)",)
 """Cases that only train the judge; the others are the benchmark."""
-FOREIGN = 150
-"""Posts of other fields that teach what no entry applies to."""
 
 
 def main() -> None:
@@ -219,12 +75,15 @@ def main() -> None:
     threshold = fit_threshold(judged, probabilities, UNASKED_PRECISION)
     for name, only in (("real", {True}), ("examples", {False})):
         print(name, asdict(figures(judged, probabilities, threshold, only)))
+    for name, told in calibration(judged, probabilities).items():
+        print(f"real, {name}: {told}")
     confirmed = with_confirmed(judged, probabilities, threshold)
     print("real, with an LLM that confirms (recorded)", asdict(confirmed))
     weights = fit(judged)
     print({n: round(float(w), 2) for n, w in zip(NAMES, weights, strict=True)}, "threshold", threshold)
     if not args.dry_run:
-        about = {"encoder": knowledge.encoder.model_hash, "learned": [r.group for r in judged if r.real]}
+        learned = sorted({r.group for r in judged if r.weight == REPORT_WEIGHT})
+        about = {"encoder": knowledge.encoder.model_hash, "learned": learned}
         save_matcher(Matcher(catalogue, weights, threshold), about)
         print(f"{SHIPPED}: {SHIPPED.stat().st_size / 1e6:.2f} MB")
 
@@ -242,9 +101,7 @@ def index(
     ]
     known = dict(zip(shipped.catalogue.entries, shipped.catalogue.rarity.tolist(), strict=True))
     catalogue = _catalogue(entries, texts, known)
-    with np.load(SHIPPED, allow_pickle=False) as arrays:
-        learned = json.loads(arrays["info"].tobytes())["learned"]
-    about = {"encoder": encoder.model_hash, "learned": learned}
+    about = {"encoder": encoder.model_hash, "learned": sorted(learned_from())}
     save_matcher(Matcher(catalogue, shipped.weights, shipped.threshold), about)
     print(f"{SHIPPED}: {len(entries)} entries, {len(texts)} texts")
 
@@ -281,7 +138,7 @@ def prepare(
             ]
     whole = _catalogue(entries, [*of_entries, *texts], rarity)
     applies = recorded_confirmations()
-    scored = [(r, right, 1.0, counts) for r, right, counts in real]
+    scored = [(r, right, REPORT_WEIGHT, counts) for r, right, counts in real]
     scored += [(r, right, 0.0, True) for r, right in _benchmark(cited_issues(entries.values()))]
     judged += [
         _judge(r, right, weight, whole, knowledge, real=counts, confirmed=applies.get(issue_of(r.id), ()))

@@ -10,12 +10,11 @@ from typer.testing import CliRunner
 from bot.cli.evaluate import register
 from bot.cli.evaluate_output import passes, show
 from eval.compare import baseline_of
-from eval.findings import FindingScore
-from eval.metrics import Estimate
 from eval.origin import Part, keep_part
 from eval.protocol import Predictions, read_predictions, write_predictions
 from knowledge.errors import DataError, UserError
 from tests.eval.factory import predicted, run_of
+from tests.eval.test_failure_axis import AXIS
 
 
 @pytest.fixture
@@ -85,19 +84,23 @@ def test_the_gate_prints_the_differences(
     assert ("significantly worse" in printed) is not passed
 
 
-def test_a_report_s_folder_holds_the_page_and_all_that_it_is_made_of(tmp_path: Path) -> None:
+def test_a_report_s_folder_holds_the_page_and_all_that_it_is_made_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     cases = [predicted(f"o/r#{n}", ["A.1"], {"A.1" if n % 3 else "B.1": 0.7}) for n in range(30)]
-    share = Estimate(0.9, 0.8, 1.0, 10)
-    found = FindingScore(30, 10, share, share, share, share, 0.99)
     own = Part(title="Duplicates", head=["", "R@1"], rows=[["distriage", "0.52"]])
     keep_part(own, "duplicates", tmp_path)
-    show({"distriage": run_of(cases)}, None, tmp_path, found, ["mine.jsonl"])
+    show({"distriage": run_of(cases)}, None, tmp_path, AXIS, ["mine.jsonl"])
     page = (tmp_path / "report.html").read_text("utf-8")
     for words in ("mine.jsonl; 30 cases", "Known failures", "Duplicates", ">0.52<"):
         assert words in page
     origin = read_predictions(tmp_path / "predictions-distriage.json").origin
     assert origin is not None and origin.data.startswith("mine.jsonl; 30 cases")
-    assert json.loads((tmp_path / "findings.json").read_text("utf-8"))["cases"] == 30
+    figures = json.loads((tmp_path / "figures.json").read_text("utf-8"))
+    assert figures["symptom"]["cases"] == 30 and figures["symptom"]["top1"]["value"] == pytest.approx(2 / 3)
+    assert figures["failure"]["real"]["cases"] == 4
+    assert "<td>failure, real</td>" in page
+    assert "| failure, retold | 1 |" in capsys.readouterr().out
 
 
 def test_a_comparison_is_written_as_a_page(app: typer.Typer, tmp_path: Path) -> None:

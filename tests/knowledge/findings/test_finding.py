@@ -59,6 +59,9 @@ def test_a_near_miss_of_a_sure_finding_is_shown_only_with_a_line_of_its_own() ->
     sure = match("a", 0.95, sure=True, near=("b",))
     assert [f.id for f in findings_of([sure, match("b", 0.4)], READING)] == ["a"]
     assert [f.id for f in findings_of([sure, match("b", 0.4, lines=(4,))], READING)] == ["a", "b"]
+    also = match("b", 0.9, sure=True, lines=(4,))
+    assert [f.sure for f in findings_of([sure, also], READING)] == [True, False]
+    assert [f.sure for f in findings_of([match("a", 0.95, sure=True), also], READING)] == [True, True]
 
 
 def test_a_long_line_is_cut_between_words_around_what_tells() -> None:

@@ -10,7 +10,7 @@ import pytest
 from knowledge.findings.failure import load_catalogue
 from knowledge.findings.matcher import probability
 from knowledge.findings.pairs import NAMES, Pairs
-from knowledge.training.findings import (
+from knowledge.training.matching import (
     LEAST,
     TARGET_PRECISION,
     Array,
