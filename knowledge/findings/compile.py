@@ -19,7 +19,9 @@ from knowledge.diagnostics.compose import COMPILED_PIECES, compiled_pieces, read
 from knowledge.diagnostics.model import expected_of
 from knowledge.diagnostics.probe import COMPILED_PROBES, compiled_probes, read_probes
 from knowledge.errors import DataError
+from knowledge.evidence.launch_found import launcher_ids
 from knowledge.findings.failure import COMPILED, Failure
+from knowledge.findings.fitting import platform_ids
 from knowledge.findings.source import FOLDER, Example, entry_files, read_entry, read_examples
 from knowledge.fixes.advice import COMPILED_TEXTS, compiled_texts, read_fix_texts
 from knowledge.signatures import load_signatures
@@ -69,6 +71,9 @@ def _entry(entry: Failure, ids: Collection[str]) -> Iterator[str]:
     unknown = set(entry.signatures) - {s.id for s in load_signatures()}
     if unknown:
         yield f"unknown signatures: {', '.join(sorted(unknown))}"
+    unknown = set(entry.launchers) - launcher_ids() | set(entry.platforms) - platform_ids()
+    if unknown:
+        yield f"unknown launchers or platforms: {', '.join(sorted(unknown))}"
     unknown = set(entry.confused_with) - set(ids)
     if unknown:
         yield f"confused with unknown entries: {', '.join(sorted(unknown))}"
@@ -88,7 +93,7 @@ def _entry(entry: Failure, ids: Collection[str]) -> Iterator[str]:
 
 
 def _examples(entry: Failure, examples: Sequence[Example]) -> Iterator[str]:
-    kinds = Counter(example.kind for example in examples)
+    kinds = Counter[str](example.kind for example in examples)
     # Where no line is telling, an example can't show one.
     wanted = ("telltale", "plain", "noisy") if entry.patterns or entry.signatures else ("plain", "noisy")
     yield from (f"no {kind} example" for kind in wanted if not kinds[kind])
