@@ -183,6 +183,11 @@ def named_launchers(texts: Iterable[str]) -> Iterator[str]:
             yield str(name).removesuffix("-frames")
 
 
+def launcher_ids() -> frozenset[str]:
+    """The launchers that can be found."""
+    return frozenset(str(name).removesuffix("-frames") for name in table()["launcher"])
+
+
 def find_world_size(texts: Iterable[str]) -> int | None:
     """Number of processes: of the launcher's command, of what a process printed, of "2 nodes with 8 GPUs each".
 

@@ -7,6 +7,7 @@ python -m knowledge.findings.compile    writes catalogue.json, docs/failures/ an
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -18,7 +19,9 @@ from knowledge.diagnostics.compose import COMPILED_PIECES, compiled_pieces, read
 from knowledge.diagnostics.model import expected_of
 from knowledge.diagnostics.probe import COMPILED_PROBES, compiled_probes, read_probes
 from knowledge.errors import DataError
+from knowledge.evidence.launch_found import launcher_ids
 from knowledge.findings.failure import COMPILED, Failure
+from knowledge.findings.fitting import platform_ids
 from knowledge.findings.source import FOLDER, Example, entry_files, read_entry, read_examples
 from knowledge.fixes.advice import COMPILED_TEXTS, compiled_texts, read_fix_texts
 from knowledge.signatures import load_signatures
@@ -48,7 +51,7 @@ def problems(entries: Mapping[str, Failure], examples: Mapping[str, Sequence[Exa
     found = []
     for entry in entries.values():
         found += [f"{entry.id}: {text}" for text in _entry(entry, ids)]
-        found += [f"{entry.id}: {text}" for text in _examples(entry, examples.get(entry.id, ()), ids)]
+        found += [f"{entry.id}: {text}" for text in _examples(entry, examples.get(entry.id, ()))]
         twin = titles.setdefault(entry.title.casefold(), entry.id)
         if twin != entry.id:
             found.append(f"{entry.id}: same title as {twin}")
@@ -68,6 +71,9 @@ def _entry(entry: Failure, ids: Collection[str]) -> Iterator[str]:
     unknown = set(entry.signatures) - {s.id for s in load_signatures()}
     if unknown:
         yield f"unknown signatures: {', '.join(sorted(unknown))}"
+    unknown = set(entry.launchers) - launcher_ids() | set(entry.platforms) - platform_ids()
+    if unknown:
+        yield f"unknown launchers or platforms: {', '.join(sorted(unknown))}"
     unknown = set(entry.confused_with) - set(ids)
     if unknown:
         yield f"confused with unknown entries: {', '.join(sorted(unknown))}"
@@ -86,26 +92,27 @@ def _entry(entry: Failure, ids: Collection[str]) -> Iterator[str]:
     yield from (f"says nothing specific: {phrase!r}" for phrase in _EMPTY_PHRASES if phrase in advice)
 
 
-def _examples(entry: Failure, examples: Sequence[Example], ids: Collection[str]) -> Iterator[str]:
-    own = [e for e in examples if e.kind != "near_miss"]
-    near = [e for e in examples if e.kind == "near_miss"]
-    if len(own) < MIN_EXAMPLES or len(near) < MIN_NEAR_MISSES:
-        yield f"{len(own)} examples and {len(near)} near misses; {MIN_EXAMPLES} and {MIN_NEAR_MISSES} needed"
+def _examples(entry: Failure, examples: Sequence[Example]) -> Iterator[str]:
+    kinds = Counter[str](example.kind for example in examples)
+    # Where no line is telling, an example can't show one.
+    wanted = ("telltale", "plain", "noisy") if entry.patterns or entry.signatures else ("plain", "noisy")
+    yield from (f"no {kind} example" for kind in wanted if not kinds[kind])
+    near, own = kinds["near_miss"], kinds.total() - kinds["near_miss"]
+    if own < MIN_EXAMPLES or near < MIN_NEAR_MISSES:
+        yield f"{own} examples and {near} near misses; {MIN_EXAMPLES} and {MIN_NEAR_MISSES} needed"
     yield from (f"the example {e.title!r} is empty" for e in examples if not e.body.strip())
+    signatures = [s.pattern for s in load_signatures() if s.id in entry.signatures]
     try:
-        patterns = [re2.compile(pattern) for pattern in entry.patterns]
+        patterns = [re2.compile(pattern) for pattern in [*entry.patterns, *signatures]]
     except re2.error:
         return  # named above
-    for example in own:
+    for example in examples:
         lines = f"{example.title}\n{example.body}".splitlines()
         hit = any(p.search(line) for p in patterns for line in lines)
         if patterns and example.kind == "telltale" and not hit:
-            yield f"no pattern matches the telltale example {example.title!r}"
+            yield f"no pattern or signature matches the telltale example {example.title!r}"
         if example.kind == "plain" and hit:
-            yield f"a pattern matches the plain example {example.title!r}"
-    unknown = {e.actual for e in near} - {"", *ids}
-    if unknown:
-        yield f"a near miss names unknown entries: {', '.join(sorted(unknown))}"
+            yield f"a pattern or signature matches the plain example {example.title!r}"
 
 
 DOCS = Path(__file__).parents[2] / "docs" / "failures"

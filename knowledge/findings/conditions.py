@@ -49,9 +49,7 @@ def of_launcher(entry: Failure, reading: Reading) -> int:
     """Whether the report names a launcher under which it happens; srun may well have started torchrun."""
     if not entry.launchers or reading.launcher is None:
         return 0
-    texts = (line.text for line in reading.lines if line.kind not in (Kind.BLANK, Kind.NOISE))
-    named = {reading.launcher, *named_launchers([reading.report.title, *texts])}
-    return 1 if named & set(entry.launchers) else -1
+    return 1 if _launchers(entry, reading) else -1
 
 
 def of_platform(entry: Failure, reading: Reading) -> int:
@@ -83,12 +81,19 @@ def held_by(entry: Failure, reading: Reading) -> tuple[str, ...]:
     if of_framework(entry, reading) > 0:
         held.append(str(reading.framework))
     if of_launcher(entry, reading) > 0:
-        held.append(f"launched by {' or '.join(entry.launchers)}")
+        held.append(f"launched by {' or '.join(_launchers(entry, reading))}")
     if of_platform(entry, reading) > 0:
         held += sorted(set(entry.platforms) & platforms_in(reading))
     if of_world_size(entry, reading) > 0:
         held.append(f"{reading.world_size} processes")
     return tuple(held)
+
+
+def _launchers(entry: Failure, reading: Reading) -> list[str]:
+    """Those under which the entry happens and that the report names."""
+    texts = (line.text for line in reading.lines if line.kind not in (Kind.BLANK, Kind.NOISE))
+    named = {reading.launcher, *named_launchers([reading.report.title, *texts])}
+    return [one for one in entry.launchers if one in named]
 
 
 def _not_out_yet(component: str, wanted: str, reading: Reading) -> bool:

@@ -51,7 +51,7 @@ class Failure:
     affected: str = ""
     fixed_in: str = ""
     confused_with: tuple[str, ...] = ()
-    """Ids of its near misses."""
+    """Ids of the entries that look like it: its near misses, and those that the head adds."""
     what: str = ""
     why: tuple[str, ...] = ()
     """Causes, the most frequent first, each with the sign that tells it."""

@@ -79,6 +79,11 @@ def in_use(reading: Reading) -> frozenset[str]:
     return frozenset(found)
 
 
+def platform_ids() -> frozenset[str]:
+    """What an entry can name as the platform that it needs."""
+    return frozenset(tool.id for tool in _tools()) - set(framework_ids())
+
+
 def platforms_in(reading: Reading) -> frozenset[str]:
     """What of it is no framework: the systems and launchers that the report names."""
     return in_use(reading) - set(framework_ids())
@@ -105,10 +110,11 @@ def fit(entry: Failure, reading: Reading) -> Fitted:
     first, *rest = sentences(entry.answer)
     kept_rest = trimmed(" ".join(rest), fits)
     # Without its first remedy what is left of an answer is only for special cases.
-    platforms = {tool.id for tool in _tools()} - set(framework_ids())
     # What follows a semicolon still explains.
     remedies = rest[1:] if first.endswith(";") and len(rest) > 1 else rest
-    remedied = not remedies or bool(trimmed(remedies[0], lambda text: _fits(text, used | platforms, reading)))
+    remedied = not remedies or bool(
+        trimmed(remedies[0], lambda text: _fits(text, used | platform_ids(), reading))
+    )
     if first.endswith(";") and not (rest and kept_rest.startswith(rest[0][:12])):
         first, kept_rest = first[:-1] + ".", _capital(kept_rest)
     answer = f"{first} {kept_rest}".strip()

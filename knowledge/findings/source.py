@@ -47,7 +47,7 @@ def entry_files(folder: Path = FOLDER) -> list[Path]:
 
 
 def read_entry(path: Path) -> Failure:
-    """The entry in a file. Raises DataError naming file and place."""
+    """The entry in a file; it's confused with its near misses, too. Raises DataError naming file and place."""
     text = path.read_text("utf-8")
     if not text.startswith("+++\n") or "\n+++\n" not in text[4:]:
         raise DataError(f"{path.name} has no front matter between +++ lines.", _REMEDY)
@@ -63,6 +63,8 @@ def read_entry(path: Path) -> Failure:
         raise DataError(f"{path.name}: the id must be {path.stem!r}, the same as the file name.", _REMEDY)
     lists: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
     lists |= _sections(path, body)
+    near = (example.actual for example in read_examples(path) if example.actual)
+    lists["confused_with"] = tuple(dict.fromkeys([*near, *lists.get("confused_with", ())]))
     try:
         return Failure(area=path.parent.name, **lists)
     except TypeError as error:
@@ -119,7 +121,6 @@ patterns = []
 symptom = ["D.1.1"]
 cause = ["other"]
 fix = ["other"]
-confused_with = []
 sources = ["https://"]
 +++
 

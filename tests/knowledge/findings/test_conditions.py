@@ -26,6 +26,7 @@ def of(text: str) -> Reading:
         ({"launchers": ("srun",)}, "```\ntorchrun --nproc_per_node=2 a.py\n```", True, ()),
         # srun started torchrun: both are named, so nothing is contradicted.
         ({"launchers": ("srun",)}, "```\nsrun torchrun a.py\n```", False, ("launched by srun",)),
+        ({"launchers": ("mpirun", "srun")}, "```\nsrun torchrun a.py\n```", False, ("launched by srun",)),
         ({"launchers": ("srun",)}, "It fails.", False, ()),
         ({"platforms": ("windows",)}, "OS: Ubuntu 22.04", True, ()),
         ({"platforms": ("windows",)}, "It fails on Windows.", False, ("windows",)),

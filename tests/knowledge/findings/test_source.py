@@ -133,6 +133,8 @@ def test_missing_examples_are_named(tmp_path: Path) -> None:
         ("Another process", "Upgrade to the latest. Another process", "says nothing specific"),
         ("patterns =", 'versions = {torch = "newest"}\npatterns =', "not a version range"),
         ("patterns =", 'signatures = ["nothing"]\npatterns =', "unknown signatures: nothing"),
+        ("patterns =", 'launchers = ["slurm"]\npatterns =', "unknown launchers or platforms: slurm"),
+        ("patterns =", 'platforms = ["dos"]\npatterns =', "unknown launchers or platforms: dos"),
         ("patterns =", 'confused_with = ["nobody"]\npatterns =', "confused with unknown entries: nobody"),
     ],
 )
@@ -144,10 +146,22 @@ def test_what_must_not_ship_is_named(tmp_path: Path, old: str, new: str, said: s
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('"RuntimeError: Address already in use"', '"nothing"', "no pattern matches the telltale example"),
+        (
+            '"RuntimeError: Address already in use"',
+            '"nothing"',
+            "no pattern or signature matches the telltale example",
+        ),
         ('"second job on the same box dies"', '"Address already in use"', "matches the plain example"),
         ('body = "much noise"', 'body = " "', "the example 'c' is empty"),
-        ('title = "e"', 'is = "who"\ntitle = "e"', "near miss names unknown entries: who"),
+        ('title = "e"', 'is = "who"\ntitle = "e"', "confused with unknown entries: who"),
+        ('kind = "telltale"', 'kind = "noisy"', "no telltale example"),
+        ('kind = "plain"', 'kind = "noisy"', "no plain example"),
+        ('kind = "noisy"', 'kind = "telltale"', "no noisy example"),
+        (
+            '[[near_miss]]\ntitle = "e"',
+            '[[example]]\nkind = "noisy"\ntitle = "e"',
+            "4 examples and 1 near misses",
+        ),
     ],
 )
 def test_examples_that_contradict_the_patterns_are_named(
@@ -155,6 +169,31 @@ def test_examples_that_contradict_the_patterns_are_named(
 ) -> None:
     write(tmp_path, examples=EXAMPLES.replace(old, new))
     assert said in "\n".join(problems(*read_catalogue(tmp_path)))
+
+
+def test_an_entry_without_a_telling_line_needs_no_telltale_example(tmp_path: Path) -> None:
+    head = HEAD.replace("patterns = ['Address already in use']", "patterns = []")
+    write(tmp_path, head, examples=EXAMPLES.replace('kind = "telltale"', 'kind = "plain"'))
+    assert problems(*read_catalogue(tmp_path)) == []
+
+
+def test_a_signature_is_a_telling_line(tmp_path: Path) -> None:
+    head = HEAD.replace("patterns = ['Address already in use']", 'signatures = ["c10d-server-bind"]')
+    bind = "The server socket has failed to bind to [::]:29500 (errno: 98)."
+    write(tmp_path, head)
+    assert "no pattern or signature matches the telltale example 'a'" in str(
+        problems(*read_catalogue(tmp_path))
+    )
+    write(tmp_path, head, examples=EXAMPLES.replace("RuntimeError: Address already in use", bind))
+    assert problems(*read_catalogue(tmp_path)) == []
+
+
+def test_an_entry_is_confused_with_its_near_misses_and_what_its_head_adds(tmp_path: Path) -> None:
+    head = HEAD.replace("patterns =", 'confused_with = ["b", "c"]\npatterns =')
+    examples = EXAMPLES.replace('title = "d"', 'is = "a"\ntitle = "d"').replace(
+        'title = "e"', 'is = "b"\ntitle = "e"'
+    )
+    assert read_entry(write(tmp_path, head, examples=examples)).confused_with == ("a", "b", "c")
 
 
 def test_the_shipped_catalogue_is_sound_and_compiled() -> None:
