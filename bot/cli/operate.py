@@ -138,7 +138,8 @@ def open_history(settings: Settings, repository: str, knowledge: Knowledge) -> I
             looked = histories.look(repository, None, post, triage)
             if looked is None:
                 return triage
-            labels = own.suggested(looked.repo, looked.record, report.title, report.body)
+            kept = looked.repo
+            labels = own.suggested(kept, looked.record, report.title, report.body) if kept else []
             return triage.model_copy(update={"same_failure": list(looked.earlier), "own_labels": labels})
 
         yield look
