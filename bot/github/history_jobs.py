@@ -18,6 +18,7 @@ from bot.db.deliveries import StoredDelivery
 from bot.github.records import Gone, NotAllowed, Outage, RepoRef, TryAgain
 from bot.history.backfill import Source, fill
 from bot.history.records import Forgotten, HistoryStore, Progress, RepoHistory
+from bot.history.thresholds import due
 from bot.jobs.queue import NewDelivery
 from bot.jobs.runner import Ended, TryLater
 from bot.ports import CoreDown, CoreFailed, Recorded, Recorder
@@ -51,6 +52,13 @@ def history_job(what: Job, installation_id: int, repo: RepoRef, at: datetime) ->
         },
         background=True,
     )
+
+
+def queue_due_replays(store: HistoryStore, queue: Callable[[NewDelivery], object], now: datetime) -> None:
+    """Queue the replay of each repository where people marked enough for its threshold to be fitted again."""
+    for repo in due(store):
+        if repo.repo_id is not None and repo.installation_id is not None:
+            queue(history_job("replay", repo.installation_id, RepoRef(repo.repo_id, repo.full_name), now))
 
 
 class ReadsHistories(Protocol):

@@ -23,8 +23,9 @@ from bot.history.labels import examples_of, verdicts
 from bot.history.records import HistoryStore, RepoHistory
 from bot.history.search import name_of
 from bot.history.store import PostgresHistory
+from bot.history.thresholds import fit_itself
 from bot.settings import load_settings
-from eval.history import Figures, Replayed, figures, own_threshold, replay
+from eval.history import Figures, Replayed, figures, older_and_newer, own_threshold, replay
 from eval.labels import IN_TIME, UNDATED, by_label, forward, is_dated
 from eval.labels import Figures as LabelsFound
 from eval.labels import figures as figures_of_labels
@@ -199,7 +200,7 @@ class Summary:
 def summary(repo: RepoHistory, found: list[Replayed], labels: LabelSummary | None = None) -> Summary:
     """Figures at the shipped threshold and at one of its own, over the months, and what is shown now."""
     shipped, own = load_weights().threshold, own_threshold(found)
-    old, new = found[: len(found) * 7 // 10], found[len(found) * 7 // 10 :]
+    old, new = older_and_newer(found)
     before = own_threshold(old)
     rows = [_row(f"shipped, P >= {shipped:.2f}", figures(found, shipped))]
     if own is not None:
@@ -381,8 +382,11 @@ def keep_replay(url: str, key: int) -> None:
         store = PostgresHistory(pool)
         repo = store.by_key(key)
         if repo is not None:
+            # First, so that a replay that takes too long isn't due again at once.
+            store.note_marks(key)
             tables = LabelTables(pool)
             found = replayed(store, repo, verdicts(tables.votes(repo.key, "same")), MOST)
+            repo = fit_itself(store, repo, found)
             made = summary(repo, found, labels_summary(examples_of(tables.labelled(repo.key))))
             store.save_replay(key, datetime.now(UTC), asdict(made))
 
