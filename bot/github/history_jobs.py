@@ -114,6 +114,8 @@ class HistoryJobs:
         found = self.store.find(repo.full_name, repo.id)
         if found is None:
             return Ended("silent", "forgotten")
+        # First, so that a replay that takes too long isn't due again at once.
+        self.store.note_marks(found.key)
         self.replay(found)
         return Ended("noted", "replayed")
 

@@ -201,11 +201,10 @@ def summary(repo: RepoHistory, found: list[Replayed], labels: LabelSummary | Non
     """Figures at the shipped threshold and at one of its own, over the months, and what is shown now."""
     shipped, own = load_weights().threshold, own_threshold(found)
     old, new = older_and_newer(found)
-    before = own_threshold(old)
     rows = [_row(f"shipped, P >= {shipped:.2f}", figures(found, shipped))]
     if own is not None:
         rows.append(_row(f"fitted to all its marks, P >= {own:.2f}", figures(found, own)))
-    if before is not None:
+    if (before := own_threshold(old)) is not None:
         name = f"fitted to the older 70 %, P >= {before:.2f}, on the newer 30 %"
         rows.append(_row(name, figures(new, before)))
     now = repo.threshold if repo.threshold is not None else shipped
@@ -382,8 +381,6 @@ def keep_replay(url: str, key: int) -> None:
         store = PostgresHistory(pool)
         repo = store.by_key(key)
         if repo is not None:
-            # First, so that a replay that takes too long isn't due again at once.
-            store.note_marks(key)
             tables = LabelTables(pool)
             found = replayed(store, repo, verdicts(tables.votes(repo.key, "same")), MOST)
             repo = fit_itself(store, repo, found)
