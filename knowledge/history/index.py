@@ -38,8 +38,9 @@ READ = 250_000
 """Postings that a search reads in full, those of rare words first; commoner words only rank what these find."""
 FLAT = 30_000
 """Records up to which a search compares with every vector."""
-TELLS = 300
-"""Reports that may have a fact, a signature or a version, for it to be looked up: one of more tells too little."""
+TELLS = POOL
+"""Reports that may have a fact, a signature or a version, for it to be looked up: one of more doesn't choose between
+them, and each report that a search names for nothing takes the place of another."""
 _GROUP = 16
 BY_WORDS, BY_SIGNS = 500, 2_000
 """Records that such a rough search, by rare words or by signs of vectors, hands on to be ranked exactly."""
