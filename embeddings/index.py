@@ -20,7 +20,8 @@ from embeddings.encoder import CONVERTER_VERSION, Backend, Encoder, Floats
 from embeddings.errors import ModelError, reason
 
 EXACT_UP_TO = 100_000
-"""Vectors searched exhaustively (17 ms at this size on 2 cores); more are searched by FAISS in cells (IVF)."""
+"""Vectors searched exhaustively (18 ms at this size); more are searched by FAISS in cells (IVF). Below, that saves
+is less than what its import costs a command (docs/scale.md)."""
 _SHARE_OF_CELLS = 8
 """One cell in so many is searched."""
 

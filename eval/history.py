@@ -14,7 +14,7 @@ from eval.metrics import Estimate, share_of, wilson
 from eval.origin import Part
 from eval.protocol import Origin
 from knowledge.history.index import Index, Postings
-from knowledge.history.learner import Prediction, fit_threshold
+from knowledge.history.learner import LEAST, TARGET_PRECISION, Prediction, fit_threshold
 from knowledge.history.record import Post, Record, records_of
 from knowledge.history.tracker import Tracker
 from knowledge.history.verifier import Near, Weights, nearest, worth_reading
@@ -25,6 +25,8 @@ from knowledge.signatures import SignatureTable
 # Forward in time: a report is compared with those that were opened before it, and word rarities are those of that
 # moment. A query is a report with an earlier one of its group (knowledge/history/tracker.py); any of these is right.
 
+LOWEST = 0.5
+"""No threshold that fits itself is below: the verifier, too, must find a match likelier than not."""
 KEPT = 10
 """Reports named for a query."""
 CUTS = (1, 5, 10)
@@ -236,6 +238,29 @@ def own_threshold(replayed: Sequence[Replayed]) -> float | None:
         ]
     )
     return found if found <= 1 else None
+
+
+def older_and_newer(replayed: Sequence[Replayed]) -> tuple[Sequence[Replayed], Sequence[Replayed]]:
+    """The 70 % that a threshold is fitted to, and the 30 % that it is measured on."""
+    cut = len(replayed) * 7 // 10
+    return replayed[:cut], replayed[cut:]
+
+
+def proven_threshold(replayed: Sequence[Replayed], shipped: float) -> float | None:
+    """A threshold below the shipped one that marks bear out; None = they don't.
+
+    Fitted to the older reports, it must hold on the newer ones: ten matches at least, 0.90 of them marked. It is never
+    above the shipped one: most repeats are left unmarked, so marks can't show that matches are wrong.
+    """
+    older, newer = older_and_newer(replayed)
+    fitted = own_threshold(older)
+    if fitted is None or fitted >= shipped:
+        return None
+    lowest = max(fitted, LOWEST)
+    right = figures(newer, lowest).precision
+    return (
+        lowest if right.n >= LEAST and right.value is not None and right.value >= TARGET_PRECISION else None
+    )
 
 
 def _share(hits: Sequence[tuple[bool, int]]) -> Estimate:

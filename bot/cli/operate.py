@@ -24,6 +24,7 @@ from bot.history.replay.job import replay_of
 from bot.history.replay.told import told
 from bot.history.search import Histories
 from bot.history.store import PostgresHistory
+from bot.history.thresholds import fit_to_marks
 from bot.history.wave_store import WaveTables
 from bot.jobs.queue import requeue
 from bot.ports import Recorder
@@ -105,7 +106,9 @@ def replay_history(
     """The replay as Markdown; `fit` keeps its own threshold. Raises UserError for a repository without a history."""
     with opened(settings) as pool:
         repo = _known(PostgresHistory(pool), repository)
-        return told(replay_of(pool, repo, settings.github_web_url, since, fit=fit), comments)
+        return told(
+            replay_of(pool, repo, settings.github_web_url, since, fit=fit_to_marks if fit else None), comments
+        )
 
 
 def _known(store: HistoryStore, repository: str) -> RepoHistory:
@@ -136,7 +139,8 @@ def open_history(settings: Settings, repository: str, knowledge: Knowledge) -> I
             looked = histories.look(repository, None, post, triage)
             if looked is None:
                 return triage
-            labels = own.suggested(looked.repo, looked.record, report.title, report.body)
+            kept = looked.repo
+            labels = own.suggested(kept, looked.record, report.title, report.body) if kept else []
             return triage.model_copy(update={"same_failure": list(looked.earlier), "own_labels": labels})
 
         yield look

@@ -29,7 +29,7 @@ log = structlog.get_logger(__name__)
 def looked_for(
     github: GitHub, ports: Ports, ref: IssueRef, report: Report, issue: Issue, triage: Triage, *, read: bool
 ) -> Looked | None:
-    """The issue in its repository's history, read with what was added below it; None where there is no history.
+    """The issue in its repository's history, read with what was added below it; None where nothing can be found.
 
     `read`: an LLM, where there is one, reads what is near but not surely the same.
     """
@@ -81,7 +81,7 @@ def with_comparison(note: SecondReading | None, compared: Compared | None) -> Se
 
 def suggested(ports: Ports, looked: Looked | None, report: Report) -> list[SuggestedLabel]:
     """The repository's own labels that fit the issue; none where nothing was learned."""
-    if ports.own_labels is None or looked is None:
+    if ports.own_labels is None or looked is None or looked.repo is None:
         return []
     return ports.own_labels.suggested(looked.repo, looked.record, report.title, report.body)
 

@@ -19,6 +19,7 @@ from bot.db.deliveries import StoredDelivery
 from bot.github.records import Gone, NotAllowed, Outage, RepoRef, TryAgain
 from bot.history.backfill import Source, fill
 from bot.history.records import Forgotten, HistoryStore, PastIssue, Progress, RepoHistory
+from bot.history.thresholds import due
 from bot.jobs.queue import NewDelivery
 from bot.jobs.runner import Ended, TryLater
 from bot.ports import CoreDown, CoreFailed, Recorded, Recorder
@@ -69,6 +70,13 @@ def history_job(
         },
         background=True,
     )
+
+
+def queue_due_replays(store: HistoryStore, queue: Callable[[NewDelivery], object], now: datetime) -> None:
+    """Queue the replay of each repository where people marked enough for its threshold to be fitted again."""
+    for repo in due(store):
+        if repo.repo_id is not None and repo.installation_id is not None:
+            queue(history_job("replay", repo.installation_id, RepoRef(repo.repo_id, repo.full_name), now))
 
 
 class Past(Source, Protocol):
@@ -136,6 +144,8 @@ class HistoryJobs:
         found = self.store.find(repo.full_name, repo.id)
         if found is None:
             return Ended("silent", "forgotten")
+        # First, so that a replay that takes too long isn't due again at once.
+        self.store.note_marks(found.key)
         self.replay(found, since)
         return Ended("noted", "replayed")
 

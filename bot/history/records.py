@@ -126,6 +126,15 @@ class RepoHistory:
     installation_id: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """How often people said in a repository what is the same failure: now, and when its threshold fitted itself."""
+
+    repo: RepoHistory
+    marks: int
+    fitted: int
+
+
 class Forgotten(DistriageError):
     """The repository's history was deleted meanwhile (the App was removed)."""
 
@@ -169,7 +178,16 @@ class HistoryStore(Protocol):
         """Keep the first release of each commit."""
 
     def save_threshold(self, key: int, threshold: float | None) -> None:
-        """Keep the repository's own threshold; None: the shipped one counts."""
+        """Keep the threshold that somebody had fitted; None: the shipped one counts, or one that fits itself."""
+
+    def save_fitted(self, key: int, threshold: float | None) -> None:
+        """Keep what a threshold that fits itself came to; one that somebody had fitted stays."""
+
+    def marked(self) -> list[Marked]:
+        """How often people said, in each repository that the App covers, what is the same failure."""
+
+    def note_marks(self, key: int) -> None:
+        """Keep how often that is now: the threshold is about to fit itself."""
 
     def siblings(self, repo: RepoHistory, most: int) -> list[RepoHistory]:
         """Other repositories of its owner in the same installation that have a history; at most so many."""

@@ -13,7 +13,15 @@ import structlog
 
 from bot.history.explain import how_it_ended, is_duplicate, why
 from bot.history.records import Forgotten, HistoryStore, KeptIssue, Outcome, PastIssue, RepoHistory
-from bot.history.wider import MOST_SIBLINGS, CaseRecords, Visible, among_cases, among_siblings, strictest
+from bot.history.wider import (
+    MOST_SIBLINGS,
+    CaseRecords,
+    Visible,
+    among_cases,
+    among_siblings,
+    near_cases,
+    strictest,
+)
 from bot.ports import Compared, CoreFailed, Recorder
 from knowledge.evidence.facts_table import component_of_tracker
 from knowledge.history.index import GrowingIndex
@@ -43,8 +51,8 @@ Said = Callable[[int, str], Mapping[str, float]]
 class Looked:
     """A report that was looked for."""
 
-    repo: RepoHistory
-    encoder: str
+    repo: RepoHistory | None
+    """None = nothing is kept of its repository, or what another model made."""
     record: Record
     earlier: tuple[EarlierReport, ...]
     compared: Compared | None = None
@@ -99,15 +107,17 @@ class Histories:
         visible: Visible | None = None,
         read_both: ReadBoth | None = None,
     ) -> Looked | None:
-        """The report's record and at most two earlier reports of the same failure; None without a history.
+        """The report's record and at most two earlier reports of the same failure; None where nothing can be found.
 
         `releases` looks up the release that first holds a fix, where that is not known yet. Where the repository has
-        no such report, the owner's other ones are searched that `visible` lets be named here, then the shipped cases.
+        no such report, the owner's other ones are searched that `visible` lets be named here, then the shipped cases;
+        without a history, these alone.
         What is near but not probable enough is shown where `read_both` says that it is the same.
-        Neither a core that fails nor a history of another model is an error: there is nothing to show then.
+        Neither a core that fails nor a history of another model is an error: there is less to show then.
         """
         repo = self.store.find(full_name, repo_id)
-        if repo is None:
+        cases = near_cases(name_of(full_name, post.id), triage.neighbours)
+        if repo is None and not cases:
             return None
         try:
             made = self._recorder.records([post], triaged=True)
@@ -116,28 +126,21 @@ class Histories:
             return None
         failures = tuple(f.id for f in triage.findings if f.sure)
         record = replace(made.records[0], failures=failures, told=triage.unasked)
-        if made.encoder != repo.encoder:
+        if repo is not None and made.encoder != repo.encoder:
             log.warning("history of another model; run `bot backfill --again`", repository=full_name)
-            return None
-        shown = self._shown(repo, record, read_both)
-        kept = self._kept(repo, shown.near)
-        if releases is not None and self._look_up_releases(repo, kept, releases):
+            repo = None
+        earlier: list[EarlierReport] = []
+        compared = None
+        if repo is not None:
+            shown = self._shown(repo, record, read_both)
             kept = self._kept(repo, shown.near)
-        earlier = self._told(repo, record, shown, kept)
-        if not earlier and visible is not None:
-            earlier = self._elsewhere(repo, record, visible)
-        if not earlier:
-            name = name_of(full_name, record.id)
-            earlier = among_cases(
-                name, triage.neighbours, self._cases, lambda cases: self._among(repo, record, cases)
-            )
-        return Looked(repo, made.encoder, record, tuple(earlier), shown.compared)
-
-    def _among(self, repo: RepoHistory, record: Record, others: Sequence[Record]) -> list[Near]:
-        """How near others are, by the rarities of the repository's words."""
-        held = self._of(repo.key, record.vectors.shape[1])
-        with held.lock:
-            return closest(record, others, held.index.words, self._weights)
+            if releases is not None and self._look_up_releases(repo, kept, releases):
+                kept = self._kept(repo, shown.near)
+            earlier, compared = self._told(repo, record, shown, kept), shown.compared
+            if not earlier and visible is not None:
+                earlier = self._elsewhere(repo, record, visible)
+        earlier = earlier or among_cases(record, cases, self._cases, self._weights)
+        return Looked(repo, record, tuple(earlier), compared)
 
     def _elsewhere(self, repo: RepoHistory, record: Record, visible: Visible) -> list[EarlierReport]:
         siblings = [
@@ -226,6 +229,8 @@ class Histories:
 
     def keep(self, looked: Looked, past: PastIssue) -> None:
         """Keep a report that was looked for, so that later ones find it; what people marked stays."""
+        if looked.repo is None:
+            return
         before = self.store.issues(looked.repo.key, [past.post.id]).get(past.post.id)
         outcome = past.outcome
         if before is not None:

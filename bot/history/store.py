@@ -12,7 +12,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from bot.db.connect import Row, Table, clean_json, clean_text
-from bot.history.records import Forgotten, KeptIssue, LabelChange, Outcome, Progress, RepoHistory
+from bot.history.records import Forgotten, KeptIssue, LabelChange, Marked, Outcome, Progress, RepoHistory
 from knowledge.history.record import Record
 from knowledge.judging.features import Floats
 
@@ -49,6 +49,12 @@ _UPDATE = (
     " released = CASE WHEN fix_commit = %(fix_commit)s AND %(released)s = '' THEN released ELSE %(released)s END"
     " WHERE repo = %(repo)s AND id = %(id)s"
 )
+
+
+_MARKS = """(
+  (SELECT count(*) FROM history_issues WHERE repo = r.key AND duplicates <> '{}')
+  + (SELECT count(*) FROM history_votes WHERE repo = r.key AND kind = 'same')
+)"""
 
 
 class PostgresHistory(Table):
@@ -212,7 +218,27 @@ class PostgresHistory(Table):
 
     def save_threshold(self, key: int, threshold: float | None) -> None:
         """See the protocol."""
-        self._run("UPDATE history_repos SET threshold = %s WHERE key = %s", (threshold, key))
+        self._run(
+            "UPDATE history_repos SET threshold = %(t)s, by_hand = %(t)s::float8 IS NOT NULL WHERE key = %(key)s",
+            {"t": threshold, "key": key},
+        )
+
+    def save_fitted(self, key: int, threshold: float | None) -> None:
+        """See the protocol."""
+        self._run("UPDATE history_repos SET threshold = %s WHERE key = %s AND NOT by_hand", (threshold, key))
+
+    def marked(self) -> list[Marked]:
+        """See the protocol."""
+        rows = self._rows(
+            f"SELECT r.*, {_MARKS} AS marks FROM history_repos AS r"
+            " WHERE repo_id IS NOT NULL AND installation_id IS NOT NULL ORDER BY key",
+            (),
+        )
+        return [Marked(_repo(row), row["marks"], row["fitted"]) for row in rows]
+
+    def note_marks(self, key: int) -> None:
+        """See the protocol."""
+        self._run(f"UPDATE history_repos AS r SET fitted = {_MARKS} WHERE key = %s", (key,))
 
     def drop(self, key: int, id: str) -> None:
         """See the protocol."""

@@ -16,8 +16,11 @@ from bot.history.records import RepoHistory
 from bot.ports import CoreFailed, Recorder
 from knowledge.cases import Case, load_cases
 from knowledge.evidence.facts_table import component_of_tracker
+from knowledge.history.index import Postings, counted_together
+from knowledge.history.pairs import Rarities
 from knowledge.history.record import Post, Record
-from knowledge.history.verifier import SHOWN, Near, Weights
+from knowledge.history.verifier import SHOWN, Near, Weights, closest
+from knowledge.history.words import counted
 from knowledge.triage import EarlierReport, Neighbour
 
 MOST_SIBLINGS = 8
@@ -72,25 +75,39 @@ class CaseRecords:
 
 
 def among_cases(
-    name: str,
-    neighbours: Sequence[Neighbour],
-    records: CaseRecords,
-    near: Callable[[Sequence[Record]], list[Near]],
+    record: Record, cases: Sequence[Case], records: CaseRecords, weights: Weights
 ) -> list[EarlierReport]:
-    """The shipped cases among the report's neighbours that show the same failure; `name` is the report's own id.
-
-    Only cases with an error signature in common are read: without one, nothing would speak for them.
-    """
-    cases = _cases()
-    chosen = [cases[n.id] for n in neighbours if n.shared and n.id in cases and n.id != name][:MOST_CASES]
-    if not chosen:
+    """Those of the shipped cases that show the same failure."""
+    if not cases:
         return []
     try:
-        made = records.of(chosen)
+        made = records.of(cases)
     except CoreFailed:
         return []
-    by_id = {case.id: case for case in chosen}
-    return [_told(by_id[one.record.id], one) for one in near(made) if one.shown]
+    by_id = {case.id: case for case in cases}
+    near = closest(record, made, case_words(), weights)
+    return [_told(by_id[one.record.id], one) for one in near if one.shown]
+
+
+def near_cases(name: str, neighbours: Sequence[Neighbour]) -> list[Case]:
+    """The shipped cases among a report's neighbours that are worth a comparison; `name` is the report's own id.
+
+    Only those with an error signature in common: without one, nothing would speak for them.
+    """
+    cases = _cases()
+    return [cases[n.id] for n in neighbours if n.shared and n.id in cases and n.id != name][:MOST_CASES]
+
+
+@lru_cache(maxsize=1)
+def case_words() -> Rarities:
+    """How rare words are among the shipped cases, whatever repository asks: a new one has no words of its own.
+
+    Half a second of CPU time, once.
+    """
+    words = Postings()
+    for case in _cases().values():
+        words.add(counted_together(counted(case.title), counted(case.body)))
+    return words
 
 
 def _post(case: Case) -> Post:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 import structlog
 from fastapi import APIRouter, FastAPI
@@ -16,7 +17,7 @@ from bot.github import handler
 from bot.github.app import App
 from bot.github.handler import process
 from bot.github.history_jobs import SOURCE as HISTORY
-from bot.github.history_jobs import HistoryJobs, history_job
+from bot.github.history_jobs import HistoryJobs, history_job, queue_due_replays
 from bot.github.ports import Delivery, GitHubApp, Ports
 from bot.github.records import GitHubError, Outage, RepoRef, TryAgain
 from bot.github.routes import ScriptLinks, new_delivery, script_router
@@ -125,6 +126,9 @@ def work_of(
 
     async def learn_chore() -> None:
         await asyncio.to_thread(own.learn_what_is_due)
+        if histories is not None:
+            queue = partial(accept_now, service.threads)
+            await asyncio.to_thread(queue_due_replays, histories.store, queue, ports.clock.now())
 
     async def waves_chore() -> None:
         await asyncio.to_thread(follow_waves, service, ports.clock)

@@ -6,9 +6,10 @@ those of that moment. Nothing of the future leaks into a figure that is measured
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import faiss
 import numpy as np
@@ -24,7 +25,7 @@ Bools = npt.NDArray[np.bool_]
 TITLE_COUNTS = 2
 """How often a word of the title counts beside one of the body."""
 POOL = 60
-"""Reports that each of the five searches finds."""
+"""Reports that each of the six searches finds."""
 CLOSE = 100
 """Reports that are compared closely: fewer lose some of the ten nearest on Hadoop (`bot eval duplicates`)."""
 _RANK = 60
@@ -37,6 +38,9 @@ READ = 250_000
 """Postings that a search reads in full, those of rare words first; commoner words only rank what these find."""
 FLAT = 30_000
 """Records up to which a search compares with every vector."""
+TELLS = POOL
+"""Reports that may have a fact, a signature or a version, for it to be looked up: one of more doesn't choose between
+them, and each report that a search names for nothing takes the place of another."""
 _GROUP = 16
 BY_WORDS, BY_SIGNS = 500, 2_000
 """Records that such a rough search, by rare words or by signs of vectors, hands on to be ranked exactly."""
@@ -44,8 +48,13 @@ BY_WORDS, BY_SIGNS = 500, 2_000
 
 def all_words(record: Record) -> dict[str, int]:
     """Words of title and body together, those of the title counted twice."""
-    total = dict(record.body)
-    for word, times in record.title.items():
+    return counted_together(record.title, record.body)
+
+
+def counted_together(title: Mapping[str, int], body: Mapping[str, int]) -> dict[str, int]:
+    """The same of the words of a text that no record was made of."""
+    total = dict(body)
+    for word, times in title.items():
         total[word] = total.get(word, 0) + TITLE_COUNTS * times
     return total
 
@@ -63,16 +72,24 @@ class Postings:
 
     def rarity(self, words: Sequence[str]) -> Array:
         """Smoothed inverse document frequency of each word among the documents so far."""
-        found = [len(held) if (held := self._of.get(word)) is not None else 0 for word in words]
-        return np.asarray(1 + np.log((1 + len(self)) / (1 + np.array(found, float))))
+        return self._rarity([len(held) if (held := self._of.get(word)) is not None else 0 for word in words])
+
+    def _rarity(self, documents: Sequence[int]) -> Array:
+        """That of words which so many documents hold."""
+        return np.asarray(1 + np.log((1 + len(self)) / (1 + np.array(documents, float))))
 
     def add(self, counts: Mapping[str, int]) -> None:
         """Add the next document; its length is measured by the rarities of now and kept."""
-        document = len(self)
-        _, weights = self._weights(counts)
-        self._lengths.append(max(float(np.linalg.norm(weights)), 1e-9))
+        place, documents = len(self) << 4, []
+        # One look at each word: a restart adds every document again.
         for word, times in counts.items():
-            self._of.setdefault(word, array("I")).append(document << 4 | min(times, _MOST_TIMES))
+            held = self._of.get(word)
+            if held is None:
+                held = self._of[word] = array("I")
+            documents.append(len(held))
+            held.append(place | (times if times < _MOST_TIMES else _MOST_TIMES))
+        weights = _tf(counts) * self._rarity(documents)
+        self._lengths.append(max(math.sqrt(weights @ weights), 1e-9))
 
     def settle(self) -> None:
         """Measure the length of every document again, by the rarities of now."""
@@ -128,16 +145,60 @@ class Postings:
     def _weights(self, counts: Mapping[str, int]) -> tuple[Array, Array]:
         """Rarity and TF-IDF weight of each word."""
         rarities = self.rarity(list(counts))
-        return rarities, (1 + np.log(np.fromiter(counts.values(), float, len(counts)))) * rarities
+        return rarities, _tf(counts) * rarities
+
+
+def _tf(counts: Mapping[str, int]) -> Array:
+    """What a word weighs by how often it occurs."""
+    return np.asarray(1 + np.log(np.fromiter(counts.values(), float, len(counts))))
+
+
+class Facts:
+    """Which documents share facts that few have: signatures, entries of the catalogue, exact versions."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, array[int]] = {}
+        self._count = 0
+
+    def add(self, record: Record) -> None:
+        """Add the next document."""
+        for fact in facts(record):
+            held = self._of.setdefault(fact, array("I"))
+            # One that is over the limit stays so, and needs no more places.
+            if len(held) <= TELLS:
+                held.append(self._count)
+        self._count += 1
+
+    def nearest(self, record: Record, fits: Bools, pool: int) -> Ints:
+        """Numbers of the `pool` documents whose facts in common are the rarest together, among those that fit.
+
+        Of equal ones the newest first: a failure is mostly reported again while it is fresh.
+        """
+        found = [held for fact in facts(record) if (held := self._of.get(fact)) and len(held) <= TELLS]
+        if not found:
+            return np.zeros(0, np.int64)
+        sizes = [len(held) for held in found]
+        weights = np.repeat(np.log((1 + self._count) / (1 + np.array(sizes))), sizes)
+        places, at = np.unique(np.concatenate(found).astype(np.int64), return_inverse=True)
+        scores = np.where(fits[places], np.bincount(at, weights), 0)[::-1]
+        return np.asarray(places[::-1][_best(scores, pool)], np.int64)
+
+
+def facts(record: Record) -> Iterator[str]:
+    """What a record names that can be the same in another, word for word."""
+    yield from (f"signature {id}" for id in record.signatures)
+    yield from (f"failure {id}" for id in record.failures)
+    yield from (f"{name} {version}" for name, version in record.versions.items())
 
 
 class Searches:
-    """The searches by words: those of title and body, of the titles alone, of the errors."""
+    """The searches by words: those of title and body, of the titles alone, of the errors; and the one by facts."""
 
     def __init__(self) -> None:
         self._whole = Postings()
         self._titles = Postings()
         self._errors = Postings()
+        self._facts = Facts()
 
     def rarity(self, words: Sequence[str]) -> Array:
         """Inverse document frequency of each word among whole reports."""
@@ -148,19 +209,25 @@ class Searches:
         self._whole.add(all_words(record))
         self._titles.add(record.title)
         self._errors.add(record.error)
+        self._facts.add(record)
 
     def scores(self, record: Record) -> tuple[Array, Array, Array]:
-        """Cosines with every record by each search, each (records,)."""
+        """Cosines with every record by each search by words, each (records,)."""
         whole = all_words(record)
         return self._whole.cosines(whole), self._titles.cosines(whole), self._errors.cosines(record.error)
 
-    def nearest(self, record: Record, fits: Bools, pool: int) -> tuple[Ints, Ints, Ints]:
+    def by_facts(self, record: Record, fits: Bools, pool: int) -> Ints:
+        """The nearest records by facts among those that fit."""
+        return self._facts.nearest(record, fits, pool)
+
+    def nearest(self, record: Record, fits: Bools, pool: int) -> tuple[Ints, ...]:
         """The nearest records by each search among those that fit."""
         whole = all_words(record)
         return (
             self._whole.nearest(whole, fits, pool),
             self._titles.nearest(whole, fits, pool),
             self._errors.nearest(record.error, fits, pool),
+            self.by_facts(record, fits, pool),
         )
 
 
@@ -186,21 +253,24 @@ class Index:
         self.words.add(record)
 
     def candidates(self, record: Record, pool: int = POOL) -> list[Record]:
-        """Records worth a close comparison: the nearest by words, title, error and both vectors; oldest first."""
-        if not self.records:
-            return []
+        """Records worth a close comparison: the nearest by words, title, error, facts, both vectors; oldest first."""
+        return [self.records[n] for n in fused(self.searches(record, pool))] if self.records else []
+
+    def searches(self, record: Record, pool: int = POOL) -> list[Ints]:
+        """What each of the six searches finds, best first; the one by facts comes last."""
         near = self._vectors[: len(self)] @ record.vectors.T
         scores = [*self.words.scores(record), near[:, 0, 0], near[:, 1, 1]]
-        return [self.records[n] for n in fused([best(score, pool) for score in scores])]
+        by_facts = self.words.by_facts(record, np.ones(len(self), bool), pool)
+        return [*(best(score, pool) for score in scores), by_facts]
 
 
-def fused(searches: Iterable[Ints]) -> list[int]:
-    """The CLOSE numbers that stand highest in the searches together, ascending; each search lists its best first."""
+def fused(searches: Iterable[Ints], most: int = CLOSE) -> list[int]:
+    """The numbers that stand highest in the searches together, ascending; each search lists its best first."""
     total: defaultdict[int, float] = defaultdict(float)
     for found in searches:
         for rank, number in enumerate(found.tolist()):
             total[number] += 1 / (_RANK + rank)
-    return sorted(sorted(total, key=lambda number: (-total[number], number))[:CLOSE])
+    return sorted(sorted(total, key=lambda number: (-total[number], number))[:most])
 
 
 def best(scores: npt.NDArray[np.floating], k: int) -> Ints:

@@ -107,17 +107,21 @@ def _newton(taught: Sequence[Compared], free: Sequence[int]) -> Array:
 
 def fit_verify(reports: Sequence[Compared], rank: Array) -> Array:
     """Logistic regression over the best few candidates of every report, those without a marked one included."""
-    rows, hits = [], []
-    for r in reports:
-        if not r.complete:
-            continue
-        best, seen = _best(r, rank)
-        rows.append(seen)
-        hits.append(r.same[best])
-    w = np.zeros(len(VERIFIED))
-    if not rows:
+    return fit_pairs(*pairs_taught([r for r in reports if r.complete], rank))
+
+
+def pairs_taught(reports: Sequence[Compared], rank: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
+    """The verifier's view of the best few candidates of each report, and which of them are the same."""
+    found = [(seen, r.same[best]) for r in reports for best, seen in [_best(r, rank)]]
+    rows = [np.zeros((0, len(VERIFIED))), *(seen for seen, _ in found)]
+    return np.concatenate(rows), np.concatenate([np.zeros(0, bool), *(same for _, same in found)])
+
+
+def fit_pairs(x: Array, same: npt.NDArray[np.bool_]) -> Array:
+    """The logistic regression of `fit_verify`; (pairs, len(VERIFIED)) and whether each is the same."""
+    w, y = np.zeros(len(VERIFIED)), same.astype(float)
+    if not len(x):
         return w
-    x, y = np.concatenate(rows), np.concatenate(hits).astype(float)
     penalty = np.diag([1e-6, *VERIFY_PENALTY * x[:, 1:].var(axis=0)]) + 1e-6 * np.eye(len(VERIFIED))
     for _ in range(_ROUNDS):
         p = sigmoid(x @ w)

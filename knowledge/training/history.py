@@ -25,6 +25,7 @@ from rich.progress import Progress
 
 from embeddings.encoder import Encoder, OnnxEncoder
 from knowledge.findings.compile import read_catalogue
+from knowledge.history.calibration import calibration, pairs_of
 from knowledge.history.index import Index
 from knowledge.history.learner import (
     SHIPPED_PRECISION,
@@ -35,13 +36,14 @@ from knowledge.history.learner import (
     fit_rank,
     fit_threshold,
     held_out,
+    pairs_taught,
     predict,
     shown_figures,
 )
 from knowledge.history.pairs import NAMES, compare, telling
 from knowledge.history.record import Post, aware, records_of
 from knowledge.history.tracker import Tracker, groups, in_order, read_tracker
-from knowledge.history.verifier import VERIFIED, Weights, save_weights
+from knowledge.history.verifier import SHOWN, VERIFIED, WORTH_READING, Weights, save_weights
 from knowledge.report import issue_of
 from knowledge.signatures import SignatureTable
 
@@ -78,6 +80,9 @@ def main() -> None:
         "--linked", type=Path, help="reports (.jsonl.gz) that name others of their repository"
     )
     parser.add_argument("--cache", type=Path, default=Path("build/data/cache"))
+    parser.add_argument(
+        "--pairs", type=Path, help="write the numbers of the pairs that teach the verifier (.npz), for tests"
+    )
     parser.add_argument("--dry-run", action="store_true", help="write nothing")
     args = parser.parse_args()
     encoder = OnnxEncoder(None, args.cache / "model")
@@ -98,6 +103,8 @@ def main() -> None:
     if args.linked:
         read_figures(weights, list(read_trackers(args.linked)), encoder)
     print_weights(weights)
+    if args.pairs:
+        save_pairs(args.pairs, reports, weights)
     if not args.dry_run:
         learned = {name: len(tracker.queries()) for name, tracker, _ in trackers}
         save_weights(weights, {"encoder": encoder.model_hash, "queries": learned})
@@ -243,7 +250,10 @@ def report_figures(reports: Sequence[Compared]) -> None:
             rank = fit_rank(rest)
             unseen = [predict(r, rank, np.zeros(len(VERIFIED))) for r in own]
             print(f"  never seen: {recall_figures(own, unseen)}")
-        for threshold in thresholds if all(r.complete for r in own) else ():
+        if not all(r.complete for r in own):
+            continue
+        calibration_figures(found)
+        for threshold in thresholds:
             seen = shown_figures(found, threshold)
             print(
                 f"  shown from {threshold:.2f} on: {seen.matches}, {seen.right} of them right; "
@@ -254,6 +264,30 @@ def report_figures(reports: Sequence[Compared]) -> None:
                 f"    with an LLM that reads both (recorded): {seen.matches}, {seen.right} of them right; "
                 f"{seen.reached} of {seen.reports}"
             )
+
+
+def calibration_figures(predictions: Sequence[Prediction]) -> None:
+    """Print whether P(same failure) is right as often as it says, over all pairs that could be shown."""
+    found = calibration(*pairs_of(predictions))
+    if found is None:
+        return
+    for one in found.bins:
+        print(f"  P of {one.mean:.3f} in the mean: {one.right} of {one.pairs} are the same, {one.share:.3f}")
+    print(
+        f"  calibration error {found.error():.3f}, {found.error(WORTH_READING):.3f} from P >= {WORTH_READING} on; "
+        f"log-loss {found.loss:.3f}, of the share of all {found.base_loss:.3f}"
+    )
+
+
+def save_pairs(file: Path, reports: Sequence[Compared], weights: Weights) -> None:
+    """Write what the verifier sees of the pairs that it learns from, which are the same, and their reports' groups."""
+    complete = [r for r in reports if r.complete]
+    seen, same = pairs_taught(complete, np.array(weights.rank))
+    numbers: dict[str, int] = {}
+    groups = [
+        numbers.setdefault(r.group, len(numbers)) for r in complete for _ in range(min(SHOWN, len(r.pairs)))
+    ]
+    np.savez_compressed(file, seen=seen.astype(np.float16), same=same, group=np.array(groups, np.int32))
 
 
 def recall_figures(reports: Sequence[Compared], predictions: Sequence[Prediction]) -> str:

@@ -21,8 +21,8 @@ from bot.history.replay.comments import Written
 from bot.history.replay.labels import labels_summary
 from bot.history.replay.summary import Summary, midnight, replayed, summary
 from bot.history.store import PostgresHistory
+from bot.history.thresholds import Fit, fit_itself
 from bot.settings import load_settings
-from eval.history import own_threshold
 from knowledge.errors import DistriageError
 
 MOST = 10_000
@@ -81,14 +81,13 @@ def replay_of(
     since: date | None = None,
     *,
     most: int = 0,
-    fit: bool = False,
+    fit: Fit | None = None,
 ) -> Summary:
-    """The replay of a history, or of its newest `most` reports; `fit`: its own threshold is kept and used."""
+    """The replay of a history, or of its newest `most` reports; with the threshold that `fit` keeps, if any."""
     store, tables = PostgresHistory(pool), LabelTables(pool)
     found = replayed(store, repo, verdicts(tables.votes(repo.key, "same")), most)
-    if fit:
-        store.save_threshold(repo.key, own_threshold(found))
-        repo = store.by_key(repo.key) or repo
+    if fit is not None:
+        repo = fit(store, repo, found)
     labels = labels_summary(tables.labelled(repo.key), midnight(since) if since else None)
     return summary(Written(store, repo, web), found, labels, since)
 
@@ -99,7 +98,7 @@ def keep_replay(url: str, key: int, since: date | None = None, web: str = "https
         store = PostgresHistory(pool)
         repo = store.by_key(key)
         if repo is not None:
-            made = replay_of(pool, repo, web, since, most=MOST)
+            made = replay_of(pool, repo, web, since, most=MOST, fit=fit_itself)
             store.save_replay(key, datetime.now(UTC), asdict(made))
 
 

@@ -13,7 +13,7 @@ from bot.history.records import HistoryStore, RepoHistory
 from bot.history.replay.advice import Advice, advice_of
 from bot.history.replay.comments import Comment, Failures, Written, failures_of, share_in_percent
 from bot.history.replay.labels import LabelSummary
-from eval.history import Figures, Replayed, figures, own_threshold, replay
+from eval.history import Figures, Replayed, figures, older_and_newer, own_threshold, replay
 from eval.metrics import Estimate
 from knowledge.history.tracker import groups, in_order
 from knowledge.history.verifier import load_weights
@@ -181,12 +181,11 @@ def _rows(
     rows = [_row(f"shipped, P >= {shipped:.2f}", figures(period, shipped))]
     if own is not None:
         rows.append(_row(f"fitted to all its marks, P >= {own:.2f}", figures(period, own)))
-    cut = len(found) * 7 // 10 if start is None else len(found) - len(period)
-    before = own_threshold(found[:cut])
+    older, newer = older_and_newer(found) if start is None else (found[: len(found) - len(period)], period)
+    before = own_threshold(older)
     if before is not None:
-        older, newer = ("older 70 %", ", on the newer 30 %") if start is None else ("reports before", "")
-        tried = found[cut:] if start is None else period
-        rows.append(_row(f"fitted to the {older}, P >= {before:.2f}{newer}", figures(tried, before)))
+        basis, test = ("older 70 %", ", on the newer 30 %") if start is None else ("reports before", "")
+        rows.append(_row(f"fitted to the {basis}, P >= {before:.2f}{test}", figures(newer, before)))
     return rows
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from bot.history.records import Forgotten, HistoryStore, KeptIssue, Progress, RepoHistory
+from bot.history.records import Forgotten, HistoryStore, KeptIssue, Marked, Progress, RepoHistory
 from bot.ports import Recorded, Recorder
 from knowledge.history.record import Post, Record
 from tests.knowledge.history.tiny import made
@@ -28,6 +28,8 @@ class MemoryHistory(HistoryStore):
         self.installed: dict[int, int | None] = {}
         self.rows: dict[int, dict[str, tuple[int, KeptIssue]]] = {}
         self.versions: dict[int, int] = {}
+        self.by_hand: set[int] = set()
+        self.fitted: dict[int, int] = {}
         self._next = 0
 
     def begin(
@@ -130,6 +132,18 @@ class MemoryHistory(HistoryStore):
 
     def save_threshold(self, key: int, threshold: float | None) -> None:
         self.repos[key] = replace(self.repos[key], threshold=threshold)
+        (self.by_hand.discard if threshold is None else self.by_hand.add)(key)
+
+    def save_fitted(self, key: int, threshold: float | None) -> None:
+        if key not in self.by_hand:
+            self.repos[key] = replace(self.repos[key], threshold=threshold)
+
+    def marked(self) -> list[Marked]:
+        covered = [r for r in self.repos.values() if r.repo_id and r.installation_id]
+        return [Marked(r, len(self.marks(r.key)), self.fitted.get(r.key, 0)) for r in covered]
+
+    def note_marks(self, key: int) -> None:
+        self.fitted[key] = len(self.marks(key))
 
     def drop(self, key: int, id: str) -> None:
         self.rows.get(key, {}).pop(id, None)

@@ -160,6 +160,39 @@ def test_a_threshold_of_its_own(store: HistoryStore) -> None:
     assert store.begin("acme/train", "words", 11, 7).threshold is None
 
 
+def test_a_threshold_that_fits_itself_leaves_one_that_somebody_had_fitted(store: HistoryStore) -> None:
+    key = store.begin("acme/train", "words", 11, 7).key
+    other = store.begin("acme/other", "words", 12, 7).key
+
+    def now() -> float | None:
+        return store.begin("acme/train", "words", 11, 7).threshold
+
+    store.save_fitted(key, 0.6)
+    assert now() == 0.6 and store.begin("acme/other", "words", 12, 7).threshold is None
+    store.save_fitted(key, None)
+    assert now() is None, "what no longer holds is taken back"
+    store.save_threshold(key, 0.4)
+    store.save_fitted(key, 0.6)
+    assert now() == 0.4
+    store.save_threshold(key, None)
+    store.save_fitted(key, 0.6)
+    store.save_fitted(other, 0.7)
+    assert now() == 0.6
+
+
+def test_marks_are_counted_where_the_app_is(store: HistoryStore) -> None:
+    key = store.begin("acme/train", "words", 11, 7).key
+    export = store.begin("acme/export", "words", None, None).key
+    store.save_page(key, [kept("1"), kept("2"), kept("3", replace(FIXED, duplicates=()))])
+    store.save_page(export, [kept("1")])
+    [one] = store.marked()
+    assert (one.repo.key, one.marks, one.fitted) == (key, 2, 0)
+    store.note_marks(key)
+    store.save_page(key, [kept("4")])
+    [one] = store.marked()
+    assert (one.marks, one.fitted) == (3, 2)
+
+
 def test_one_issue_can_be_dropped(store: HistoryStore) -> None:
     key = store.begin("acme/train", "words", 11, 7).key
     store.save_page(key, [kept("1"), kept("2")])

@@ -19,7 +19,9 @@ from bot.github.records import RepoRef
 from bot.github.routes import new_delivery
 from bot.history.backfill import PAGE
 from bot.history.records import RepoHistory
+from bot.history.replay import ReplayFailed
 from bot.history.store import PostgresHistory
+from bot.history.thresholds import due
 from bot.jobs.queue import NewDelivery
 from bot.jobs.runner import TryLater
 from bot.ports import CoreDown, CoreFailed, Recorded
@@ -156,6 +158,22 @@ def test_releases_are_looked_up_in_slices_after_the_back_fill(github: tuple[Fake
     assert bench.jobs(delivery).reason == "gone"
     bench.store.forget([REPO.id])
     assert bench.jobs(delivery).reason == "forgotten"
+
+
+def test_a_replay_that_fails_is_not_due_again_at_once(github: tuple[FakeGitHub, App]) -> None:
+    bench = Bench(github[1])
+    bench.run()
+    [key] = bench.store.repos
+    bench.store.marks = lambda key: {str(n): ("1",) for n in range(60)}  # type: ignore[method-assign]
+    assert [repo.key for repo in due(bench.store)] == [key]
+
+    def failing(repo: RepoHistory) -> None:
+        raise ReplayFailed("it took too long")
+
+    bench.jobs = replace(bench.jobs, replay=failing)
+    with pytest.raises(ReplayFailed):
+        bench.jobs(bench.delivery("replay"))
+    assert due(bench.store) == []
 
 
 def test_no_more_issues_than_the_setting_allows(github: tuple[FakeGitHub, App]) -> None:

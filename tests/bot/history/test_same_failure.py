@@ -114,8 +114,9 @@ def test_nothing_near_nothing_shown(bench: Bench) -> None:
     assert bench.ours(issue) == []
 
 
-def test_a_repository_without_a_history_costs_no_record(bench: Bench) -> None:
+def test_without_a_history_and_a_near_case_no_record_is_made(bench: Bench) -> None:
     bench.kept.forget(names=[REPO])
+    bench.core.answer = lambda report: silent(report).model_copy(update={"neighbours": []})
     bench.recorder.read.clear()
     assert bench.opened(bench.report()).reason == "other_field"
     assert bench.recorder.read == [] and bench.fake.queries == []

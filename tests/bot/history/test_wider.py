@@ -10,13 +10,12 @@ import pytest
 
 from bot.history.backfill import fill
 from bot.history.records import Progress, RepoHistory
-from bot.history.wider import CaseRecords, strictest
+from bot.history.wider import CaseRecords, case_words, strictest
 from bot.ports import Recorded
-from knowledge.cases import load_cases
+from knowledge.cases import Case, load_cases
 from knowledge.history.record import Post
 from knowledge.history.verifier import load_weights
-from knowledge.report import Report
-from knowledge.triage import CaseLabels, Neighbour, Triage
+from knowledge.triage import CaseLabels, Neighbour
 from tests.bot.fake_github import FakeIssue
 from tests.bot.history.fake_past import FakePast, closed, node, pull
 from tests.bot.history.test_github_past import CLOSED, reader
@@ -63,6 +62,20 @@ def seen(bench: Bench) -> Seen:
     seen = Seen(bench)
     bench.fake.graphql = seen
     return seen
+
+
+def neighbour(case: Case) -> Neighbour:
+    """The case as a neighbour with a signature in common."""
+    return Neighbour(
+        id=case.id,
+        url=case.url,
+        title=case.title,
+        score=0.9,
+        labels=CaseLabels(type="fault"),
+        label_source="x",
+        resolution=case.resolution,
+        shared=["a-signature"],
+    )
 
 
 def visible(issue: FakeIssue, bench: Bench) -> str:
@@ -152,21 +165,7 @@ def test_a_shipped_case_of_the_same_failure_is_named_where_nothing_nearer_is(
     bench.kept.forget(names=[CORE])
     case = next(one for one in load_cases() if "RuntimeError" in one.body and one.resolution)
 
-    def near_a_case(report: Report) -> Triage:
-        labels = CaseLabels(type="fault")
-        found = Neighbour(
-            id=case.id,
-            url=case.url,
-            title=case.title,
-            score=0.9,
-            labels=labels,
-            label_source="x",
-            resolution=case.resolution,
-            shared=["a-signature"],
-        )
-        return silent(report).model_copy(update={"neighbours": [found]})
-
-    bench.core.answer = near_a_case
+    bench.core.answer = lambda report: silent(report).model_copy(update={"neighbours": [neighbour(case)]})
     issue = bench.issue(case.title, case.body)
     bench.opened(issue)
     [earlier] = bench.same()
@@ -174,6 +173,37 @@ def test_a_shipped_case_of_the_same_failure_is_named_where_nothing_nearer_is(
     other = bench.issue("Another thing", "RuntimeError: the disk is full, says the trainer at step 9.")
     bench.opened(other)
     assert bench.same() == []
+
+
+def test_a_repository_without_a_history_is_shown_a_shipped_case_by_the_same_rule(bench: Bench) -> None:
+    bench.kept.forget(names=[REPO])
+    case = next(one for one in load_cases() if "RuntimeError" in one.body and one.resolution)
+
+    bench.core.answer = lambda report: silent(report).model_copy(update={"neighbours": [neighbour(case)]})
+    issue = bench.issue(case.title, case.body)
+    bench.opened(issue)
+    [earlier] = bench.same()
+    assert earlier.id == case.id and case.url.rpartition("/")[2] in visible(issue, bench)
+    assert bench.kept.find(REPO) is None, "nothing is kept of a repository that has no history"
+    other = bench.issue("Another thing", "RuntimeError: the disk is full, says the trainer at step 9.")
+    bench.opened(other)
+    assert bench.same() == [] and visible(other, bench) == ""
+
+
+def test_a_history_of_another_model_is_as_good_as_none(bench: Bench) -> None:
+    own = bench.kept.find(REPO)
+    assert own is not None
+    bench.kept.repos[own.key] = replace(own, encoder="older")
+    case = next(one for one in load_cases() if "RuntimeError" in one.body and one.resolution)
+    bench.core.answer = lambda report: silent(report).model_copy(update={"neighbours": [neighbour(case)]})
+    bench.opened(bench.issue(case.title, case.body))
+    assert [one.id for one in bench.same()] == [case.id]
+    assert bench.kept.count(own.key) == len(OTHERS), "no record of this model among those of the other"
+
+
+def test_a_word_is_as_rare_as_among_the_cases() -> None:
+    common, never = case_words().rarity(["python", "a-word-of-no-case"])
+    assert 1 < common < 3 < never
 
 
 def test_a_shipped_case_is_read_once(bench: Bench) -> None:

@@ -22,6 +22,9 @@ _ONCE = 0.08
 """Share of words that no other record has: names, numbers, ids."""
 _ERRORS = 0.3
 """Share of records that show an error."""
+_SIGNATURES, _VERSIONS = 480, 2_000
+"""Different ones. A record with an error has a signature, and every second record three versions: on GitHub, 31 % of
+2,922 reports have signatures, and 55 % have versions, 2.6 each."""
 _AGAIN = 0.35
 """Share of records that show a failure which an earlier one shows."""
 _MEANS = (0.39, 0.50)
@@ -58,8 +61,8 @@ def _block(start: int, count: int, seed: int) -> Iterator[Record]:
             frames=(),
             exception="",
             lines=(),
-            signatures=(),
-            versions={},
+            signatures=_signatures(failure, seed) if error else (),
+            versions=_versions(number, seed),
             state="closed",
             resolution="",
             vectors=pair,
@@ -70,8 +73,7 @@ def _words(rng: np.random.Generator, failure: int, part: str, count: int, seed: 
     """A third of the failure's, the rest the record's own; common words as common as Zipf's law has it."""
     shared = _noise(failure, ord(part), count // 3, seed)
     drawn = np.concatenate([shared, rng.random(count - len(shared))])
-    # Zipf-Mandelbrot by its inverse: rank r with a share of about 1 / (r + 4).
-    ranks = (4 * ((1 + _VOCABULARY / 4) ** drawn - 1)).astype(np.int64)
+    ranks = _ranks(drawn, _VOCABULARY)
     once = rng.random(count) < _ONCE
     fresh = rng.integers(1 << 40, size=count)
     times = np.minimum(rng.geometric(0.62, count), 40)
@@ -79,6 +81,23 @@ def _words(rng: np.random.Generator, failure: int, part: str, count: int, seed: 
     shift = {"t": 3, "b": 0, "e": 30}[part]
     names = np.where(once, fresh + _VOCABULARY, ranks + shift)
     return {f"w{name}": n for name, n in zip(names.tolist(), times.tolist(), strict=True)}
+
+
+def _signatures(failure: int, seed: int) -> tuple[str, ...]:
+    return tuple(f"s{rank}" for rank in _ranks(_noise(failure, 10, 1, seed), _SIGNATURES).tolist())
+
+
+def _versions(number: int, seed: int) -> dict[str, str]:
+    """Of three components of five."""
+    if number % 2:
+        return {}
+    ranks = _ranks(_noise(number, 11, 3, seed), _VERSIONS).tolist()
+    return {f"part{(number + n) % 5}": f"v{rank}" for n, rank in enumerate(ranks)}
+
+
+def _ranks(drawn: Floats, count: int) -> Ints:
+    """Zipf-Mandelbrot by its inverse: rank r of so many with a share of about 1 / (r + 4)."""
+    return np.asarray((4 * ((1 + count / 4) ** drawn - 1)).astype(np.int64))
 
 
 def _noise(number: int, part: int, count: int, seed: int) -> Floats:

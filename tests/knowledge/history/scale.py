@@ -6,6 +6,7 @@
     python -m tests.knowledge.history.scale fill   [ISSUES]
     python -m tests.knowledge.history.scale reload [RECORDS] [QUERIES]
     python -m tests.knowledge.history.scale workers [PROCESSES] [RECORDS] [QUERIES]
+    python -m tests.knowledge.history.scale facts  REPORTS         what the search by facts finds, of GitHub's reports
 
 One thread a process; times are CPU times of the process, but for searches a second in `workers`. `fill`, `reload` and
 `workers` start an embedded PostgreSQL of their own.
@@ -42,11 +43,14 @@ from bot.history.records import KeptIssue, Outcome, Progress, RepoHistory
 from bot.history.search import Histories
 from bot.history.store import PostgresHistory
 from bot.ports import Recorded
-from knowledge.history.index import GrowingIndex, best
+from bot.settings import load_settings
+from embeddings.encoder import OnnxEncoder
+from knowledge.history.index import GrowingIndex, Index, best, fused
 from knowledge.history.record import Post, Record, records_of
-from knowledge.history.tracker import read_tracker
+from knowledge.history.tracker import Tracker, groups, in_order, read_tracker
 from knowledge.history.verifier import closest, load_weights
 from knowledge.signatures import SignatureTable
+from knowledge.training.history import linked_trackers, read_pairs, read_trackers
 from tests.bot.fake_github import APP_ID, FakeGitHub, serve
 from tests.bot.history.fake_past import NAME, FakePast, labeled, node, who
 from tests.bot.service.databases import fresh_database, running_server
@@ -345,11 +349,40 @@ def shape(file: Path | None) -> None:
             )
 
 
+def facts(file: Path) -> None:
+    """How often a report that is the same is among the first candidates, with the search by facts and without.
+
+    All repositories are one here. The same: what a report says itself, and what a reader found.
+    """
+    trackers = dict(read_trackers(file)) | dict(linked_trackers(file))
+    posts = in_order(post for tracker in trackers.values() for post in tracker.posts)
+    same = {a: [b] for a, b in (sorted(pair) for pair, right in read_pairs().items() if right)}
+    for tracker in trackers.values():
+        for at, others in tracker.queries().items():
+            same.setdefault(tracker.posts[at].id, []).extend(others)
+    queries = Tracker(tuple(posts), tuple(groups([post.id for post in posts], same))).queries()
+    encoder = OnnxEncoder(None, load_settings().cache / "model")
+    index, found = Index(encoder.dims), Counter[tuple[str, int]]()
+    for at, record in enumerate(records_of(posts, encoder, SignatureTable())):
+        if at in queries:
+            *others, by_facts = index.searches(record)
+            for name, lists in (("without facts", others), ("with facts", [*others, by_facts])):
+                for most in (100, 40, 10, 5):
+                    ids = {index.records[n].id for n in fused(lists, most)}
+                    found[name, most] += bool(ids & queries[at])
+        index.add(record)
+    print(f"{len(posts)} reports, {len(queries)} with an earlier one that is the same")
+    for (name, most), count in found.items():
+        print(f"{name}: {count} among the first {most}")
+
+
 if __name__ == "__main__":
     command, *given = sys.argv[1:]
     numbers = [int(one.replace("_", "")) for one in given if one.replace("_", "").isdecimal()]
     if command == "shape":
         shape(Path(given[0]) if given else None)
+    if command == "facts":
+        facts(Path(given[0]))
     if command == "search":
         search(*(numbers + [200_000, 200][len(numbers) :]))
     if command == "many":

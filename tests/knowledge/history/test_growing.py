@@ -7,7 +7,8 @@ from datetime import timedelta
 
 import numpy as np
 
-from knowledge.history.index import FLAT, GrowingIndex, Index, Postings, View, best
+from knowledge.history.index import FLAT, TELLS, GrowingIndex, Index, Postings, View, best
+from knowledge.history.record import Record
 from tests.knowledge.history.tiny import AGAIN, OTHERS, WordEncoder, made, post
 
 
@@ -111,3 +112,51 @@ def test_in_a_large_history_the_nearest_vectors_that_fit_are_found() -> None:
         wanted = np.argsort(-np.where(fits, vectors @ query, -1))[:10]
         shares.append(len(set(wanted) & set(found)) / 10)
     assert np.mean(shares) >= 0.98
+
+
+def having(id: str, day: int, *signatures: str, failures: tuple[str, ...] = (), **versions: str) -> Record:
+    """A report of which nothing but these facts is like another."""
+    record = made([post(id, f"Title {id} of {id * 3}", "", day)])[0]
+    vectors = np.zeros((2, WordEncoder.dims), np.float32)
+    vectors[:, int(id) % WordEncoder.dims] = 1
+    named = {"title": {f"w{id}": 1}, "body": {}, "error": {}, "vectors": vectors}
+    return replace(record, signatures=signatures, failures=failures, versions=versions, **named)  # type: ignore[arg-type]
+
+
+def by_facts(records: list[Record], query: Record) -> list[str]:
+    """What both indexes find of records in which words and vectors are all different."""
+    measured = Index(WordEncoder.dims)
+    for record in records:
+        measured.add(record)
+    found = growing(records)
+    assert sorted(one.id for one in measured.candidates(query)) == sorted(found.candidates(query))
+    return [records[n].id for n in measured.searches(query)[-1]]
+
+
+def test_a_rare_fact_in_common_makes_a_candidate_a_common_one_less_so() -> None:
+    common = [having(str(n), n, torch="2.4.0") for n in range(1, 10)]
+    signature = having("11", 11, "nccl-watchdog-timeout", torch="2.3.1")
+    failure = having("12", 12, failures=("nccl-version-mismatch",))
+    version = having("13", 13, torch="2.5.0")
+    query = having("20", 20, "nccl-watchdog-timeout", failures=("nccl-version-mismatch",), torch="2.4.0")
+    found = by_facts([*common, signature, failure, version], query)
+    assert found == ["12", "11", *(str(n) for n in range(9, 0, -1))], "the rarest first, then the newest"
+    assert by_facts([*common, signature], having("20", 20, torch="9.9", nccl="2.4.0")) == []
+
+
+def test_a_fact_that_too_many_have_is_not_looked_up() -> None:
+    many = [having(str(n), n, "attribute-missing") for n in range(1, TELLS + 1)]
+    rare = having(str(TELLS + 1), TELLS + 1, "nccl-watchdog-timeout")
+    query = having(str(TELLS + 9), TELLS + 9, "attribute-missing", "nccl-watchdog-timeout")
+    assert len(by_facts([*many, rare], query)) == 60
+    one_more = having(str(TELLS + 2), TELLS + 2, "attribute-missing")
+    assert by_facts([*many, rare, one_more], query) == [rare.id]
+
+
+def test_what_is_replaced_or_came_later_is_not_found_by_facts_either() -> None:
+    old, later = having("1", 1, "a"), having("2", 9, "a")
+    index = growing([old, later, having("4", 1, "c"), having("5", 1, "c")])
+    query = having("3", 5, "a")
+    assert index.candidates(query) == ["1"]
+    index.put(having("1", 1, "b"))
+    assert index.candidates(query) == []
