@@ -90,7 +90,7 @@ def test_a_maintainer_who_asks_gets_the_best_answer_at_every_level(level: Level)
 
 
 def test_claims_stand_in_the_comment_from_their_level_on_and_guesses_only_at_the_last() -> None:
-    claim = "I'd file this under **Hang** (`D.2.1`, 83% confidence)."
+    claim = "I'd file this under **Hang** (likely)."
     assert [claim in body(a_triage(), level) for level in get_args(Level)] == [False, True, True]
     guessed = a_triage(findings=[GUESS])
     opening = "This could be a known failure"
@@ -105,4 +105,4 @@ def test_a_claim_below_the_repositorys_threshold_is_neither_said_nor_a_reason() 
     strict = {"symptom": 0.9, "stage": 0.95, "cause": 0.9}
     assert reason(a_triage(findings=[]), "claims", thresholds=strict) == "nothing_specific"
     view = View(a_triage(findings=[]), FakeCore().name, level="claims", thresholds=strict)
-    assert "Hang (`D.2.1`)" not in render_comment(view).body
+    assert "Hang" not in render_comment(view).body.split("<details>")[0]

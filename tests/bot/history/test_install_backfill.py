@@ -19,7 +19,7 @@ from bot.github.records import RepoRef
 from bot.github.routes import new_delivery
 from bot.history.backfill import PAGE
 from bot.history.records import RepoHistory
-from bot.history.replay import ReplayFailed
+from bot.history.replay.job import ReplayFailed
 from bot.history.store import PostgresHistory
 from bot.history.thresholds import due
 from bot.jobs.queue import NewDelivery
@@ -167,7 +167,7 @@ def test_a_replay_that_fails_is_not_due_again_at_once(github: tuple[FakeGitHub, 
     bench.store.marks = lambda key: {str(n): ("1",) for n in range(60)}  # type: ignore[method-assign]
     assert [repo.key for repo in due(bench.store)] == [key]
 
-    def failing(repo: RepoHistory) -> None:
+    def failing(repo: RepoHistory, since: date | None) -> None:
         raise ReplayFailed("it took too long")
 
     bench.jobs = replace(bench.jobs, replay=failing)
