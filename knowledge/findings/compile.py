@@ -83,11 +83,12 @@ def _entry(entry: Failure, ids: Collection[str]) -> Iterator[str]:
                 yield f"matches an empty line: {pattern}"
         except re2.error as error:
             yield f"not RE2: {pattern}: {error}"
-    for component, wanted in entry.versions.items():
+    ranges = {f"versions.{component}": wanted for component, wanted in entry.versions.items()}
+    for field, wanted in {**ranges, "world_size": entry.world_size}.items():
         try:
             SpecifierSet(wanted)
         except InvalidSpecifier:
-            yield f"versions.{component}: {wanted!r} is not a version range"
+            yield f"{field}: {wanted!r} is not a range"
     advice = " ".join([entry.answer, *entry.remedy]).casefold()
     yield from (f"says nothing specific: {phrase!r}" for phrase in _EMPTY_PHRASES if phrase in advice)
 
