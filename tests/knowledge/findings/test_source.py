@@ -131,7 +131,7 @@ def test_missing_examples_are_named(tmp_path: Path) -> None:
         ("https://example.org/a", "my memory", "no source with an address"),
         ("https://example.org/a", "https://", "no source with an address"),
         ("Another process", "Upgrade to the latest. Another process", "says nothing specific"),
-        ("patterns =", 'versions = {torch = "newest"}\npatterns =', "not a version range"),
+        ("patterns =", 'versions = {torch = "newest"}\npatterns =', "not a range"),
         ("patterns =", 'signatures = ["nothing"]\npatterns =', "unknown signatures: nothing"),
         ("patterns =", 'launchers = ["slurm"]\npatterns =', "unknown launchers or platforms: slurm"),
         ("patterns =", 'platforms = ["dos"]\npatterns =', "unknown launchers or platforms: dos"),
