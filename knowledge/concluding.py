@@ -69,7 +69,7 @@ def findings_of(
         return shown
     tried = Tried.of(reading)
     # What is said unasked comes first, though something that only sounds like it be likelier.
-    matches = sorted(matches, key=lambda match: not match.sure)
+    matches = _earlier_first(sorted(matches, key=lambda match: not match.sure))
     for match in (m for m in matches if agrees(m.failure, given or {})):
         if len(shown) == MAX_FINDINGS or match.p < max(least, BESIDE * shown[-1].p if shown else 0.0):
             break
@@ -87,6 +87,25 @@ def _objection(match: Match, fitted: Fitted, reading: Reading) -> bool:
     from knowledge.findings.unasked import objection  # its patterns take 10 ms to compile
 
     return bool(objection(match, fitted, reading))
+
+
+def _earlier_first(matches: list[Match]) -> list[Match]:
+    """Of two that are often confused and both sure, the one whose line was printed first: the other follows from it."""
+    out: list[Match] = []
+    for match in matches:
+        place = len(out)
+        for n, other in enumerate(out):
+            both = match.sure and other.sure and match.failure.id in other.failure.confused_with
+            if both and 0 < _first_line(match) < _first_line(other):
+                place = n
+                break
+        out.insert(place, match)
+    return out
+
+
+def _first_line(match: Match) -> int:
+    """The first telltale line of the body; 0 = there is none."""
+    return min((line for line in match.lines if line), default=0)
 
 
 def _near(finding: Finding, matches: Sequence[Match]) -> tuple[str, ...]:
@@ -158,7 +177,7 @@ def _telling(entry: Failure, text: str) -> int:
     return next((hit.start() for hit in found if hit), next(iter(words_that_tell(text)), 0))
 
 
-LIKELY = 0.4
+LIKELY = 0.2
 """From this probability on a known failure is shown to whoever asks, though few other words are of the field."""
 
 

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 NEVER = 1.01
 """A threshold that no probability reaches."""
-SETTLES = 0.95
-"""From which probability on a known failure with a telltale line sets cause and fix, too."""
 VOTERS = 30
 """Cases looked up for each report: the nearest few are shown, the first dozen vote."""
 
@@ -176,9 +174,8 @@ def examine(report: Report, knowledge: Knowledge) -> Examined:
     judged = found.judgement
     scope = found.scope
     sure = next((match for match in matches if match.sure), None)
-    if sure is not None and sure.p >= SETTLES:
-        judged = settle(judged, _ruling(sure), knowledge.taxonomy)
     if sure is not None:
+        judged = settle(judged, _ruling(sure), knowledge.taxonomy)
         scope = "ours"  # a telltale line says more of the field than the words around it
     return Examined(found.reading, judged, found.neighbours, found.vectors, scope, found.ruling, matches)
 

@@ -116,7 +116,7 @@ class Evidence(_Value):
     notes: list[str] = Field(description="what could not be read")
 
 
-REMOTE = 0.05
+REMOTE = 0.02
 """Below this probability a finding is no more than a hint to somebody who asked."""
 
 

@@ -14,7 +14,7 @@ from llm.replies import ConfirmerReply, check, confirmer_schema
 from llm.values import ChatRequest
 from llm.writer import entry_text, facts_text
 
-WORTH_CONFIRMING = 0.1
+WORTH_CONFIRMING = 0.04
 """P(it applies) of the likeliest known failure from which on the model is asked."""
 QUESTION_TOKENS = 7_000
 """Of the whole question, estimated; the report gets what the rest leaves."""

@@ -127,7 +127,7 @@ class Draft:
 # What the judge claims of a report, for repositories that want more than known failures.
 
 EVIDENCE_LINES = 3
-GUESSED = 0.1
+GUESSED = 0.04
 """How probable a known failure has to be for a comment where nobody asked."""
 MAX_FIXES = 2
 

@@ -28,7 +28,7 @@ class Source:
 
 NOW = "do this now"
 THEN = "then"
-FAINT = 0.25
+FAINT = 0.12
 """A finding below this probability is one among several; the report's own error is looked at first."""
 _END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"(])")
 

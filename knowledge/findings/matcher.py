@@ -24,9 +24,9 @@ from knowledge.judging.features import Floats
 Array = npt.NDArray[np.float64]
 SHIPPED = Path(__file__).parent / "matcher.npz"
 _SCALE = 127.0
-LEAST = 0.02
+LEAST = 0.008
 """Below this probability an entry is not shown to whoever asks. It is low because most of the reports that set the
-probabilities show no known failure; of those that do, the likeliest entry is usually right at 0.05, too."""
+probabilities show no known failure; of those that do, the likeliest entry is usually right at 0.02, too."""
 
 
 @dataclass(frozen=True, slots=True)

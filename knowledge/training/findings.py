@@ -36,9 +36,12 @@ from knowledge.training.matching import (
     calibration,
     figures,
     fit,
+    fit_shift,
     fit_threshold,
     held_out,
+    held_out_shifted,
     recorded_confirmations,
+    shifted,
     with_confirmed,
 )
 from knowledge.training.records import failure_labels
@@ -75,11 +78,13 @@ def main() -> None:
     threshold = fit_threshold(judged, probabilities, UNASKED_PRECISION)
     for name, only in (("real", {True}), ("examples", {False})):
         print(name, asdict(figures(judged, probabilities, threshold, only)))
-    for name, told in calibration(judged, probabilities).items():
+    for name, told in calibration(judged, held_out_shifted(judged, probabilities)).items():
         print(f"real, {name}: {told}")
     confirmed = with_confirmed(judged, probabilities, threshold)
     print("real, with an LLM that confirms (recorded)", asdict(confirmed))
-    weights = fit(judged)
+    shift = fit_shift(judged, probabilities)
+    weights = shifted(fit(judged), shift)
+    print("shift of the log odds without a telltale line", round(shift, 2))
     print({n: round(float(w), 2) for n, w in zip(NAMES, weights, strict=True)}, "threshold", threshold)
     if not args.dry_run:
         learned = sorted({r.group for r in judged if r.weight == REPORT_WEIGHT})

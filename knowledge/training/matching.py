@@ -62,15 +62,76 @@ def fit(reports: Sequence[Judged], rounds: int = 50) -> Array:
 
 def held_out(reports: Sequence[Judged], folds: int = 5) -> list[Array]:
     """Probabilities of each report's candidates by weights that never saw its group."""
-    groups = sorted({r.group for r in reports})
-    fold = {group: n % folds for n, group in enumerate(groups)}
     out: list[Array] = [np.zeros(0)] * len(reports)
+    fold = _folds(reports, folds)
     for k in range(folds):
-        weights = fit([r for r in reports if fold[r.group] != k])
+        weights = fit([r for r, own in zip(reports, fold, strict=True) if own != k])
         for n, r in enumerate(reports):
-            if fold[r.group] == k:
+            if fold[n] == k:
                 out[n] = probability(r.pairs.values, weights)
     return out
+
+
+def _folds(reports: Sequence[Judged], folds: int) -> list[int]:
+    """A fold for each report, the same for all of its group."""
+    place = {group: n % folds for n, group in enumerate(sorted({r.group for r in reports}))}
+    return [place[r.group] for r in reports]
+
+
+# Most examples show the failure that they stand beside; of real reports few show one at all. So the account alone
+# promises too much. A telltale line does not: what it means hangs on no base rate.
+
+_LINES = [NAMES.index(name) for name in ("line_in_log", "line_in_prose", "line_in_code")]
+"""One of these is 1 where there is a telltale line."""
+
+
+def fit_shift(reports: Sequence[Judged], probabilities: Sequence[Array]) -> float:
+    """What to add to the log odds of candidates without a telltale line, so that they come true on real reports."""
+    pairs = [
+        (float(p), id in r.right)
+        for r, of in zip(reports, probabilities, strict=True)
+        if r.real
+        for id, lines, p in zip(r.pairs.ids, r.pairs.lines, of, strict=True)
+        if not lines
+    ]
+    if not pairs:
+        return 0.0
+    odds = _log_odds(np.array([p for p, _ in pairs]))
+    hits = np.array([hit for _, hit in pairs], float)
+    shift = 0.0
+    for _ in range(50):
+        p = 1 / (1 + np.exp(-(odds + shift)))
+        shift -= float((p - hits).sum() / max((p * (1 - p)).sum(), 1e-9))
+    return shift
+
+
+def held_out_shifted(
+    reports: Sequence[Judged], probabilities: Sequence[Array], folds: int = 5
+) -> list[Array]:
+    """The probabilities with shifts that never saw the report's group."""
+    fold = _folds(reports, folds)
+    shifts = []
+    for k in range(folds):
+        kept = [n for n, own in enumerate(fold) if own != k]
+        shifts.append(fit_shift([reports[n] for n in kept], [probabilities[n] for n in kept]))
+    out = []
+    for r, p, k in zip(reports, probabilities, fold, strict=True):
+        bare = np.array([not lines for lines in r.pairs.lines], bool)
+        out.append(np.where(bare, 1 / (1 + np.exp(-(_log_odds(p) + shifts[k]))), p))
+    return out
+
+
+def shifted(weights: Array, shift: float) -> Array:
+    """The weights with a shift for candidates without a telltale line."""
+    out = weights.copy()
+    out[NAMES.index("constant")] += shift
+    out[_LINES] -= shift
+    return out
+
+
+def _log_odds(p: Array) -> Array:
+    p = np.clip(p, 1e-9, 1 - 1e-9)
+    return np.asarray(np.log(p / (1 - p)))
 
 
 def fit_threshold(

@@ -126,3 +126,12 @@ def test_the_command_that_fails_is_not_its_own_cure() -> None:
     one = replace(entry("a"), remedy=("Run `pip install horovod`.", "Install CMake first."))
     (finding,) = findings_of([Match(one, 0.4, (3,), (), sure=False)], reading)
     assert finding.remedy == ["Install CMake first."]
+
+
+def test_of_two_that_are_confused_the_one_whose_line_came_first_is_said() -> None:
+    likelier = match("a", 0.97, sure=True, lines=(6,), near=("b",))
+    earlier = match("b", 0.7, sure=True, lines=(4,))
+    first = findings_of([likelier, earlier], READING)[0]
+    assert (first.id, first.sure) == ("b", True)
+    apart = findings_of([match("a", 0.97, sure=True, lines=(6,)), earlier], READING)
+    assert apart[0].id == "a", "two failures that have nothing to do with each other: the likelier first"
