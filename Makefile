@@ -22,7 +22,8 @@ PURE_TESTS := tests/bot/gate tests/bot/reports \
 	$(addprefix tests/bot/slack/test_,$(addsuffix .py,inbound interactions)) tests/llm/test_verify.py \
 	$(addprefix tests/knowledge/,$(addsuffix .py,test_corrections test_missing \
 	diagnostics/test_choose diagnostics/test_commands evidence/test_account evidence/test_blamed \
-	evidence/test_roots findings/test_expert findings/test_finding findings/test_unasked judging/test_bare_log judging/test_settle))
+	evidence/test_diagnosis evidence/test_roots findings/test_conditions findings/test_expert findings/test_finding \
+	findings/test_unasked judging/test_bare_log judging/test_settle))
 # What hypothesis draws today may miss a branch tomorrow; prefixes repeat what logs without them cover.
 NO_CHANCE := -m "not long and not hypothesis" -k "not prefixes_cost"
 # A demo leaves the converted model where `bot` looks for it afterward: in the user's data folder.

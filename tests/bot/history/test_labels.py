@@ -46,6 +46,16 @@ def labels(*changes: LabelChange, votes: tuple[Vote, ...] = ()) -> set[str]:
     return set(found.labels)
 
 
+def test_only_what_was_said_before_a_moment_teaches() -> None:
+    [record] = made([post("1", "Weekly report")])
+    changes = (change("bug", "ada", hours=1), change("area: io", "eve", hours=48))
+    issue = Labelled("1", OPENED, traits(record), changes, ())
+    younger = replace(issue, id="2", opened=OPENED + timedelta(days=3))
+    (found,) = examples_of([issue, younger], before=OPENED + timedelta(days=1))
+    assert set(found.labels) == {"bug"}
+    assert len(examples_of([issue, younger])) == 2
+
+
 def test_the_newest_word_of_a_person_decides() -> None:
     assert labels(change("bug", "ada")) == {"bug"}
     assert labels(change("bug", "ada"), change("bug", "eve", added=False)) == set()

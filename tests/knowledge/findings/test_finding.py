@@ -135,3 +135,7 @@ def test_of_two_that_are_confused_the_one_whose_line_came_first_is_said() -> Non
     assert (first.id, first.sure) == ("b", True)
     apart = findings_of([match("a", 0.97, sure=True, lines=(6,)), earlier], READING)
     assert apart[0].id == "a", "two failures that have nothing to do with each other: the likelier first"
+
+
+def test_nothing_that_matches_is_no_finding() -> None:
+    assert findings_of([], READING) == []

@@ -11,10 +11,10 @@ import pytest
 from knowledge.engine import Knowledge, triage
 from knowledge.findings.failure import load_catalogue
 from knowledge.findings.source import Example, entry_files, read_examples
-from knowledge.findings.unasked import _anywhere, of_another_field
+from knowledge.findings.unasked import of_another_field
 from knowledge.report import Report
 from knowledge.training.train import other_field_records
-from tests.knowledge.findings.tiny import entry, report
+from tests.knowledge.findings.tiny import report
 
 POSTS = tomllib.loads((Path(__file__).parent / "data" / "other_fields.toml").read_text("utf-8"))["post"]
 SAMPLE = 150
@@ -77,14 +77,3 @@ def test_the_same_line_is_said_where_the_report_is_of_our_field(knowledge: Knowl
     body = f"{node['body']}\n\nThe server shows the loss of a PyTorch training job on 8 GPUs."
     told = report(body, node["title"])
     assert not of_another_field(load_catalogue()["c10d-port-29500-in-use"], told)
-
-
-def test_lines_of_our_field_alone_are_said_on_any_post() -> None:
-    post = report("The web shop is down.")
-    assert of_another_field(load_catalogue()["k8s-memory-emptydir-oom"], post)
-    assert not of_another_field(entry("nccl-watchdog-collective-timeout"), post)
-
-
-def test_what_any_program_prints_names_entries_that_exist() -> None:
-    entries, _ = _anywhere()
-    assert entries <= set(load_catalogue())

@@ -7,21 +7,23 @@ from dataclasses import replace
 import pytest
 
 from knowledge.evidence import Reading, read_report
-from knowledge.findings.failure import Failure
+from knowledge.findings.failure import Failure, load_catalogue
 from knowledge.findings.fitting import fit
 from knowledge.findings.matcher import Match
 from knowledge.findings.tried import Tried, remedies
 from knowledge.findings.unasked import (
+    _anywhere,
     denied,
     is_the_librarys,
     objection,
+    of_another_field,
     own_folders,
     raised_inside,
     rests_on_consequences,
     solved,
 )
 from knowledge.report import Report
-from tests.knowledge.findings.tiny import TABLE, entry
+from tests.knowledge.findings.tiny import TABLE, entry, report
 
 
 def of(text: str, id: str = "horovod/horovod#1", title: str = "It fails") -> Reading:
@@ -237,3 +239,14 @@ def test_an_accident_in_what_the_trackers_library_calls_is_its_own() -> None:
     error = "RuntimeError: Tensors must be CUDA and dense"
     called = CALLED.format(caller=LIBRARY).replace(error, "TypeError: allgather(): incompatible arguments")
     assert is_the_librarys(MEMORY, of(called, "Lightning-AI/pytorch-lightning#1"))
+
+
+def test_lines_of_our_field_alone_are_said_on_any_post() -> None:
+    post = report("The web shop is down.")
+    assert of_another_field(load_catalogue()["k8s-memory-emptydir-oom"], post)
+    assert not of_another_field(entry("nccl-watchdog-collective-timeout"), post)
+
+
+def test_what_any_program_prints_names_entries_that_exist() -> None:
+    entries, _ = _anywhere()
+    assert entries <= set(load_catalogue())
