@@ -73,7 +73,7 @@ def _findings(triage: Triage) -> list[str]:
 def _items(finding: Finding) -> list[str]:
     checks = [f"- Check: {prose(text.replace('**', ''), 300)}" for text in finding.check[:1]]
     fixes = [f"- Fix: {prose(text.replace('**', ''), 300)}" for text in finding.remedy[:ITEMS_OF_FIRST]]
-    whole = f"- All of it: `bot failures show {finding.id}`"
+    whole = f"- Whole entry: `bot failures show {finding.id}`"
     return ["\n".join([*checks, *fixes, whole])]
 
 
