@@ -175,7 +175,9 @@ def examine(report: Report, knowledge: Knowledge) -> Examined:
     scope = found.scope
     sure = next((match for match in matches if match.sure), None)
     if sure is not None:
-        judged = settle(judged, _ruling(sure), knowledge.taxonomy)
+        # A line that decides by itself may say more than the known failure does.
+        if found.ruling is None or not found.ruling.claimed or sure.p > found.ruling.p:
+            judged = settle(judged, _ruling(sure), knowledge.taxonomy)
         scope = "ours"  # a telltale line says more of the field than the words around it
     return Examined(found.reading, judged, found.neighbours, found.vectors, scope, found.ruling, matches)
 

@@ -53,7 +53,7 @@ def test_honest_probabilities_have_next_to_no_calibration_error_and_inflated_one
 
 def test_calibration_counts_real_reports_alone_and_what_may_be_shown() -> None:
     reports = [judged("1", {"a"}), judged("2", set()), judged("3", {"b"}, real=False)]
-    found = calibration(reports, [np.array([0.8, 0.01]), np.array([0.4, 0.1]), np.array([0.9, 0.9])])
+    found = calibration(reports, [np.array([0.8, 0.005]), np.array([0.4, 0.1]), np.array([0.9, 0.9])])
     first, shown = found.values()
     assert first is not None and shown is not None
     assert (first.count, first.base) == (2, 0.5)
