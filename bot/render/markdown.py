@@ -7,6 +7,7 @@ from bot.render.findings import fold, linked, quoted
 from bot.render.wording import (
     ANSWER,
     DIAGNOSTICS,
+    GUESSED,
     NARROW_DOWN,
     NO_FINDING,
     SIMILAR,
@@ -14,6 +15,7 @@ from bot.render.wording import (
     TRIED_ALREADY,
     by_support,
     classified,
+    is_guess,
     named,
     opening,
     percent,
@@ -33,7 +35,7 @@ def markdown_of(triage: Triage, taxonomy: Taxonomy, *, script: bool = False) -> 
     """The triage as Markdown, the decision first; whatever comes from a report is quoted so that it cannot act."""
     parts = [f"## Triage of {code_span(triage.id)}", *_answer(triage), *_findings(triage)]
     parts += earlier_parts(triage.same_failure)
-    if not any(f.sure for f in triage.findings):
+    if not triage.findings:
         parts += _advice(triage)
     parts += [f"Version conflict: {prose(c.text)} ({c.source})" for c in triage.evidence.conflicts[:2]]
     if triage.measured:
@@ -62,6 +64,7 @@ def _findings(triage: Triage) -> list[str]:
     parts = [f"### {opening(first)}: {prose(first.title, 120)}"]
     if first.lines:
         parts.append(quoted(first.lines))
+    parts += [GUESSED] if is_guess(first) else []
     parts.append(prose(first.answer, 520) + (f" {TRIED_ALREADY}" if first.tried else ""))
     parts += _items(first)
     parts += [

@@ -39,7 +39,10 @@ ANSWER = "Verified answer, drafted by"
 NARROW_DOWN = "More details would help"
 SIMILAR = "Similar issues"
 DIAGNOSTICS = "What the diagnostics script found"
-TRIED = "Fixes that worked for similar reports"
+TRIED = "Usual fixes for failures of this kind"
+GUESSED = (
+    "A guess: no line of the report shows this failure, its description only sounds like it. Check first."
+)
 TRIED_ALREADY = "The report seems to have tried this already; if so, look at the other causes."
 NO_FINDING = "No known failure matches."
 UNCLEAR = "It isn't clear whether this is a failure."
@@ -66,6 +69,11 @@ def opening(finding: Finding) -> str:
         # What is said unasked is right nine times of ten, whatever its own probability (docs/evaluation.md).
         return f"Known failure, {how_sure(max(finding.p, 0.9))}"
     return "Probably" if finding.p >= 0.5 else "Possibly" if finding.p >= REMOTE else "Long shot"
+
+
+def is_guess(finding: Finding) -> bool:
+    """Whether the account alone speaks for a finding."""
+    return not (finding.sure or finding.lines)
 
 
 def without_bold(text: str) -> str:

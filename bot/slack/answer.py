@@ -23,6 +23,7 @@ from bot.render.answer import similar, support, written
 from bot.render.wording import (
     ANSWER,
     DIAGNOSTICS,
+    GUESSED,
     KINDS,
     NARROW_DOWN,
     OUT_OF_SCOPE,
@@ -33,6 +34,7 @@ from bot.render.wording import (
     UNCLEAR,
     by_support,
     how_sure,
+    is_guess,
     opening,
     percent,
     shown_line,
@@ -155,6 +157,7 @@ def other_kind(view: View) -> str | None:
 def _finding(finding: Finding) -> list[str]:
     lines = [f"*{opening(finding)}: {prose(finding.title, 120)}*"]
     lines += [code(shown_line(quote, 200), 200) for quote in finding.lines[:1]]
+    lines += [GUESSED] if is_guess(finding) else []
     lines.append(prose(finding.answer, 520) + (f" {TRIED_ALREADY}" if finding.tried else ""))
     lines += [f"Check: {prose(check.replace('**', ''), 300)}" for check in finding.check[:1]]
     return lines
@@ -262,7 +265,7 @@ def render(view: View) -> PassedMessage:
     links = Links()
     blocks: list[Block] = [*_written(view), section(headline(view))]
     blocks += [*_corrected(view), *_measured(view), *_second(view), *_evidence(view), *_conflicts(view)]
-    if view.extras or not any(f.sure for f in view.triage.findings):
+    if view.extras or not view.triage.findings:
         blocks += fixes(view)
     if other_kind(view) is not None and not view.extras:
         blocks += cases(view, links)

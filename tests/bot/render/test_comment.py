@@ -139,7 +139,7 @@ def test_without_a_known_failure_claims_come_with_their_lines_fixes_and_short_co
         "I'd file this under **Hang** (likely).",
         "The most likely cause is **Network environment**",
         "line 1: It hangs.",
-        "Fixes that worked for similar reports",
+        "Usual fixes for failures of this kind",
         "(worked in 12 of 31",
         "py-spy dump --pid PID",
         "- The odd one out.",

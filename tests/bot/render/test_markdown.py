@@ -35,14 +35,17 @@ def test_the_known_failure_comes_first_and_the_rest_is_folded() -> None:
     )
     places = [text.index(part) for part in told]
     assert places == sorted(places)
-    assert "Fixes that worked for similar reports" not in text
+    assert "Usual fixes for failures of this kind" not in text
 
 
-def test_without_a_sure_failure_fixes_of_similar_reports_are_listed() -> None:
-    for findings in ([], [a_finding(sure=False, p=0.4)]):
-        text = of(a_triage(findings=findings)).split("<details>")[0]
-        assert "Fixes that worked for similar reports" in text
-        assert "12 of 31" not in text, "counts are for the fold"
+def test_without_a_known_failure_usual_fixes_are_listed_and_a_guess_is_called_one() -> None:
+    text = of(a_triage(findings=[])).split("<details>")[0]
+    assert "Usual fixes for failures of this kind" in text
+    assert "12 of 31" not in text, "counts are for the fold"
+    guess = of(a_triage(findings=[a_finding(sure=False, p=0.4)]))
+    assert "Usual fixes for failures of this kind" not in guess
+    assert "A guess: " not in guess
+    assert "A guess: no line of the report" in of(a_triage(findings=[a_finding(sure=False, p=0.4, lines=[])]))
     assert "12 of 31" in of(a_triage(findings=[]))
     assert "No known failure matches." in of(a_triage(findings=[]))
     assert "No known failure" not in of(a_triage(findings=[], type=axis(("howto", 0.8))))

@@ -46,7 +46,7 @@ def test_the_known_failure_comes_first_with_its_line_one_check_and_fixes() -> No
 def test_what_the_known_failure_answers_is_not_said_again() -> None:
     text = words(a_triage())
     assert text.count("Watchdog caught timeout") == 1
-    assert "Fixes that worked for similar reports" not in text
+    assert "Usual fixes for failures of this kind" not in text
     for rest in ("Classification", "Similar issues"):
         assert rest not in text
     assert len(printed(a_triage()).splitlines()) <= 40
@@ -58,7 +58,7 @@ def test_everything_is_there_with_long() -> None:
     second = SecondReading(used=True, model="some/model", why="The log names it.", tokens_in=2, tokens_out=3)
     text = words(a_triage(evidence=evidence, second_reading=second), long=True)
     for part in (
-        "Fixes that worked for similar reports",
+        "Usual fixes for failures of this kind",
         "12 of 31 labeled hangs in training",
         "Classification",
         "cause claimed Network between machines 61%",
@@ -193,11 +193,11 @@ def test_a_guess_is_called_one_and_general_fixes_wait_for_long() -> None:
     text = words(a_triage(findings=[a_finding(sure=False, p=0.4)]))
     assert "Possibly: NCCL picked" in text
     assert "%" not in text
-    assert "Fixes that worked for similar reports" not in text
+    assert "Usual fixes for failures of this kind" not in text
     (fix,) = a_triage().advice.fixes
     two = Advice(fixes=[fix, fix.model_copy(update={"text": "Open the ports."})])
     without = words(a_triage(findings=[], advice=two))
-    assert "Fixes that worked for similar reports - Open the ports." in without
+    assert "Usual fixes for failures of this kind - Open the ports." in without
     assert without.count(fix.text) == 1, "what is to be done now is not said again"
 
 

@@ -145,15 +145,16 @@ def test_a_known_failure_comes_first_with_its_line_its_answer_and_one_check() ->
     places = [text.index(word) for word in words]
     assert places == sorted(places)
     assert text.count("Check:") == 1
-    assert "Fixes that worked for similar reports" not in text, "the known failure says what to do"
-    assert "Fixes that worked for similar reports" in text_of(a_triage(), extras=True)
+    assert "Usual fixes for failures of this kind" not in text, "the known failure says what to do"
+    assert "Usual fixes for failures of this kind" in text_of(a_triage(), extras=True)
 
 
-def test_a_guess_is_called_one_and_fixes_stay() -> None:
+def test_a_guess_is_called_one() -> None:
     text = text_of(a_triage(findings=[a_finding(sure=False, p=0.4)]))
     assert text.startswith("*Possibly: NCCL picked an interface that the other node can't reach*")
     assert "%" not in text
-    assert "Fixes that worked for similar reports" in text
+    assert "Usual fixes for failures of this kind" not in text
+    assert "A guess: no line" in text_of(a_triage(findings=[a_finding(sure=False, p=0.4, lines=[])]))
 
 
 def test_at_most_two_known_failures_are_named() -> None:
@@ -173,7 +174,7 @@ def test_without_a_known_failure_an_answer_says_what_why_and_what_helped() -> No
         "*Hang, likely*",
         "Cause: Network environment, more likely than not.",
         "1 | It hangs.",
-        "*Fixes that worked for similar reports*",
+        "*Usual fixes for failures of this kind*",
         "1. *Fix network setting of devices*",
         "Set `NCCL_SOCKET_IFNAME` to the interface",
         "The output with `NCCL_DEBUG=INFO` of all ranks.",
