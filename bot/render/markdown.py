@@ -35,7 +35,7 @@ def markdown_of(triage: Triage, taxonomy: Taxonomy, *, script: bool = False) -> 
     """The triage as Markdown, the decision first; whatever comes from a report is quoted so that it cannot act."""
     parts = [f"## Triage of {code_span(triage.id)}", *_answer(triage), *_findings(triage)]
     parts += earlier_parts(triage.same_failure)
-    if not triage.findings:
+    if all(map(is_guess, triage.findings)):
         parts += _advice(triage)
     parts += [f"Version conflict: {prose(c.text)} ({c.source})" for c in triage.evidence.conflicts[:2]]
     if triage.measured:
