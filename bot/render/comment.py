@@ -307,7 +307,7 @@ def _conflicts(view: View) -> list[str]:
         line = next((q for q in view.triage.evidence.lines if q.line == conflict.explains_line), None)
         if line is not None and not view.findings:
             parts.append(quoted([line]))
-        parts.append(f"Version conflict: {prose(conflict.text, 400)} ({source})")
+        parts.append(f"Version problem: {prose(conflict.text, 400)} ({source})")
     return parts
 
 

@@ -11,6 +11,7 @@ from bot.gate.rules import source_link
 from bot.render.wording import (
     TRIED_ALREADY,
     does_not_apply,
+    is_guess,
     one_more,
     shown_line,
     to_run,
@@ -111,9 +112,9 @@ def finding_parts(findings: Sequence[Finding]) -> list[str]:
 def _opening(finding: Finding) -> str:
     if finding.sure:
         return "This looks like a known failure"
-    if finding.p >= 0.5:
-        return "This is probably a known failure"
-    return "This could be a known failure, but that is a guess"
+    if is_guess(finding):
+        return "No known failure clearly matches. The nearest is"
+    return "This is probably a known failure"
 
 
 def finding_folds(findings: Sequence[Finding]) -> list[str]:

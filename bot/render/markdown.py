@@ -7,9 +7,9 @@ from bot.render.findings import fold, linked, quoted
 from bot.render.wording import (
     ANSWER,
     DIAGNOSTICS,
-    GUESSED,
     NARROW_DOWN,
     NO_FINDING,
+    ONLY_NEAREST,
     SIMILAR,
     TRIED,
     TRIED_ALREADY,
@@ -35,9 +35,9 @@ def markdown_of(triage: Triage, taxonomy: Taxonomy, *, script: bool = False) -> 
     """The triage as Markdown, the decision first; whatever comes from a report is quoted so that it cannot act."""
     parts = [f"## Triage of {code_span(triage.id)}", *_answer(triage), *_findings(triage)]
     parts += earlier_parts(triage.same_failure)
-    if all(map(is_guess, triage.findings)):
+    if not any(f.sure or f.lines for f in triage.findings):
         parts += _advice(triage)
-    parts += [f"Version conflict: {prose(c.text)} ({c.source})" for c in triage.evidence.conflicts[:2]]
+    parts += [f"Version problem: {prose(c.text)} ({c.source})" for c in triage.evidence.conflicts[:2]]
     if triage.measured:
         parts.append(f"**{DIAGNOSTICS}**\n\n" + "\n".join(f"- {prose(text)}" for text in triage.measured))
     if triage.missing:
@@ -61,10 +61,10 @@ def _findings(triage: Triage) -> list[str]:
     if not triage.findings:
         return [NO_FINDING] if triage.type.answer == ["fault"] else []
     first, *others = triage.findings
-    parts = [f"### {opening(first)}: {prose(first.title, 120)}"]
+    parts = [ONLY_NEAREST] if is_guess(first) else []
+    parts.append(f"### {opening(first)}: {prose(first.title, 120)}")
     if first.lines:
         parts.append(quoted(first.lines))
-    parts += [GUESSED] if is_guess(first) else []
     parts.append(prose(first.answer, 520) + (f" {TRIED_ALREADY}" if first.tried else ""))
     parts += _items(first)
     parts += [

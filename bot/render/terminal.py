@@ -14,9 +14,9 @@ from bot.render.decision import NOW, THEN, Place, Source, brief, decision, first
 from bot.render.wording import (
     ANSWER,
     DIAGNOSTICS,
-    GUESSED,
     NARROW_DOWN,
     NO_FINDING,
+    ONLY_NEAREST,
     SIMILAR,
     TRIED,
     TRIED_ALREADY,
@@ -194,9 +194,9 @@ def _findings(triage: Triage, source: Source, *, long: bool) -> list[RenderableT
         return [*map(_title, triage.findings), Text("")]
     first, *others = triage.findings
     do = [] if written(triage) else _do(triage, source)
-    found: list[RenderableType] = [_title(first), *(Padding(part, (0, 0, 0, 2)) for part in do)]
+    found: list[RenderableType] = [Text(ONLY_NEAREST, style="yellow")] if is_guess(first) else []
+    found += [_title(first), *(Padding(part, (0, 0, 0, 2)) for part in do)]
     quotes = [_quote(line, source.place, long=long) for line in first.lines[: None if long else BRIEF_QUOTES]]
-    quotes += [Text(GUESSED, style="yellow")] if is_guess(first) else []
     body: list[RenderableType] = [*quotes, Text(without_bold(first.answer))]
     body += [Text(TRIED_ALREADY, style="yellow")] if first.tried else []
     body += _whole(first) if long else []

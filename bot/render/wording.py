@@ -40,9 +40,7 @@ NARROW_DOWN = "More details would help"
 SIMILAR = "Similar issues"
 DIAGNOSTICS = "What the diagnostics script found"
 TRIED = "Usual fixes for failures of this kind"
-GUESSED = (
-    "A guess: no line of the report shows this failure, its description only sounds like it. Check first."
-)
+ONLY_NEAREST = "No known failure clearly matches. This is the nearest one; check before you change anything."
 TRIED_ALREADY = "The report seems to have tried this already; if so, look at the other causes."
 NO_FINDING = "No known failure matches."
 UNCLEAR = "It isn't clear whether this is a failure."
@@ -68,12 +66,14 @@ def opening(finding: Finding) -> str:
     if finding.sure:
         # What is said unasked is right nine times of ten, whatever its own probability (docs/evaluation.md).
         return f"Known failure, {how_sure(max(finding.p, 0.9))}"
-    return "Probably" if finding.p >= 0.5 else "Possibly" if finding.p >= REMOTE else "Long shot"
+    if not is_guess(finding):
+        return "Probably"
+    return "Possibly" if finding.p >= REMOTE else "Long shot"
 
 
 def is_guess(finding: Finding) -> bool:
-    """Whether the account alone speaks for a finding."""
-    return not (finding.sure or finding.lines)
+    """Whether a finding is only the nearest there is: the account alone speaks for it, or it is rather not so."""
+    return not finding.sure and (finding.p < 0.5 or not finding.lines)
 
 
 def without_bold(text: str) -> str:

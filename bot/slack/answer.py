@@ -23,9 +23,9 @@ from bot.render.answer import similar, support, written
 from bot.render.wording import (
     ANSWER,
     DIAGNOSTICS,
-    GUESSED,
     KINDS,
     NARROW_DOWN,
+    ONLY_NEAREST,
     OUT_OF_SCOPE,
     OWN_DEFECT,
     SIMILAR,
@@ -119,7 +119,9 @@ WORTH_NAMING = 0.1
 
 def headline(view: View) -> list[str]:
     """The first lines, the decision in the very first."""
-    found = [line for f in view.triage.findings[:MAX_FINDINGS] for line in _finding(f)]
+    shown = view.triage.findings[:MAX_FINDINGS]
+    found = [line for f in shown for line in _finding(f)]
+    found = [ONLY_NEAREST, *found] if shown and is_guess(shown[0]) else found
     if view.triage.scope != "ours":
         nothing = OUT_OF_SCOPE[view.triage.scope]
         return [*found, nothing] if found else [f"*{nothing}*"]
@@ -157,7 +159,6 @@ def other_kind(view: View) -> str | None:
 def _finding(finding: Finding) -> list[str]:
     lines = [f"*{opening(finding)}: {prose(finding.title, 120)}*"]
     lines += [code(shown_line(quote, 200), 200) for quote in finding.lines[:1]]
-    lines += [GUESSED] if is_guess(finding) else []
     lines.append(prose(finding.answer, 520) + (f" {TRIED_ALREADY}" if finding.tried else ""))
     lines += [f"Check: {prose(check.replace('**', ''), 300)}" for check in finding.check[:1]]
     return lines
@@ -328,7 +329,7 @@ def _quoted(line: QuotedLine) -> str:
 
 def _conflicts(view: View) -> list[Block]:
     found = view.triage.evidence.conflicts[:2]
-    return [section([f"Version conflict: {prose(c.text, 350)} (source: {code(c.source)})"]) for c in found]
+    return [section([f"Version problem: {prose(c.text, 350)} (source: {code(c.source)})"]) for c in found]
 
 
 def _missing(view: View) -> list[Block]:

@@ -93,7 +93,7 @@ def test_claims_stand_in_the_comment_from_their_level_on_and_guesses_only_at_the
     claim = "I'd file this under **Hang** (likely)."
     assert [claim in body(a_triage(), level) for level in get_args(Level)] == [False, True, True]
     guessed = a_triage(findings=[GUESS])
-    opening = "This could be a known failure"
+    opening = "No known failure clearly matches. The nearest is"
     assert [opening in body(guessed, level) for level in get_args(Level)] == [False, False, True]
     unknown = body(a_triage(findings=[], **OPEN), "always")
     assert unknown.startswith(

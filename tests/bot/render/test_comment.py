@@ -105,7 +105,7 @@ def test_two_failures_share_one_comment_and_a_guess_is_not_among_them() -> None:
 def test_a_guess_alone_is_shown_only_where_a_best_guess_is_wanted(level: Level) -> None:
     triage = a_triage(findings=[a_finding(sure=False, p=0.4)])
     assert "known failure" not in visible(shown(triage, level=level))
-    assert "This could be a known failure, but that is a guess: " in shown(triage, level="always")
+    assert "No known failure clearly matches. The nearest is: " in shown(triage, level="always")
     likelier = a_triage(findings=[a_finding(sure=False, p=0.6)])
     assert "This is probably a known failure: " in shown(likelier, level="always")
 
@@ -175,7 +175,7 @@ def test_only_a_conflict_that_explains_an_error_is_said_with_that_line() -> None
     explaining = base.evidence.model_copy(update={"conflicts": telling})
     assert "conflict" not in shown(base.model_copy(update={"evidence": idle}))
     body = shown(base.model_copy(update={"evidence": explaining}))
-    assert "Version conflict: torch 2.3 needs CUDA 11.8. ([source](https://docs.example.org/x))" in body
+    assert "Version problem: torch 2.3 needs CUDA 11.8. ([source](https://docs.example.org/x))" in body
     assert "line 2: Watchdog caught timeout" in body
 
 

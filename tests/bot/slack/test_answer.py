@@ -151,10 +151,11 @@ def test_a_known_failure_comes_first_with_its_line_its_answer_and_one_check() ->
 
 def test_a_guess_is_called_one() -> None:
     text = text_of(a_triage(findings=[a_finding(sure=False, p=0.4)]))
-    assert text.startswith("*Possibly: NCCL picked an interface that the other node can't reach*")
+    assert text.startswith("No known failure clearly matches. ")
+    assert text.splitlines()[1] == "*Possibly: NCCL picked an interface that the other node can't reach*"
     assert "%" not in text
     assert "Usual fixes for failures of this kind" not in text
-    assert "A guess: no line" in text_of(a_triage(findings=[a_finding(sure=False, p=0.4, lines=[])]))
+    assert text_of(a_triage(findings=[a_finding(sure=False, p=0.6)])).startswith("*Probably: ")
 
 
 def test_at_most_two_known_failures_are_named() -> None:
