@@ -95,7 +95,7 @@ def _sentence(sentence: AnswerSentence, cited: bool) -> str:
 
 def _snippet(snippet: AnswerSnippet) -> str:
     if snippet.language == "sh":
-        return f"{code_span(snippet.text)}: {prose(snippet.purpose, 300)}"
+        return f"Run {code_span(snippet.text)}. {prose(snippet.purpose, 300)}"
     return f"{prose(snippet.purpose, 300)}\n\n{fenced(snippet.text, 'python')}"
 
 

@@ -219,7 +219,7 @@ def _candidates(
             continue
         if (unit.kind is not Kind.LOG and not raised) or unit.number in tracebacks.frames:
             continue
-        if _SHOWN_CODE.match(unit.text):
+        if _SHOWN_CODE.match(unit.text) or _SOURCE.match(unit.text):
             continue
         if _HEADER.match(unit.text) or (not raised and _BARE_LABEL.match(unit.text)):
             silent.add(index)

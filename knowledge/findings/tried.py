@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -32,6 +32,12 @@ _TRIED = re2.compile(
 )
 _ASKED = re2.compile(r"(?is)\btried[^\n.]{0,40}\n(.{0,800})")
 """A form's question after what was tried, and what stands below it."""
+_VALUE = re2.compile(r"[=:]")
+_CHANGES = re2.compile(
+    r"(?i)\b(?:raise|lower|increase|decrease|reduce|change|adjust|unset|remove|drop|leave (?:out|off)|turn off|without"
+    r"|set `[^`]+` to)(?:\b|$)"
+)
+_CALLED = re2.compile(r"([A-Za-z_]\w*)\(")
 _STOP = re2.compile(r"(?:[.!?]\s+|\n\s*\n|\n\s*[-*]\s)")
 
 
@@ -55,8 +61,8 @@ class Tried:
 
     def holds(self, advice: Sequence[str]) -> bool:
         """Whether the first setting of these sentences is there, or the first sentence was tried."""
-        wanted = [setting for sentence in advice for setting in _settings(sentence)]
-        if wanted and _squeezed(wanted[0]) in self.own:
+        first = next((one for sentence in advice for one in _set_by(sentence)), None)
+        if first is not None and all(_squeezed(name) in self.own for name in first):
             return True
         return bool(advice) and any(_tries(advice[0], said) for said in self.said)
 
@@ -87,6 +93,17 @@ def _actions() -> tuple[tuple[re2._Regexp, re2._Regexp], ...]:
 def _settings(text: str) -> list[str]:
     """Settings and flags in the code of a sentence, in order."""
     return [m.group(1) for span in _CODE.finditer(text) for m in _SETTING.finditer(span.group(1))]
+
+
+def _set_by(sentence: str) -> Iterator[list[str]]:
+    """For each piece of code that sets something: what stands in a report whose author has done that.
+
+    An option that is to be raised, lowered or left out is in the report because its author has not.
+    """
+    for span in _CODE.finditer(sentence):
+        settings = [m.group(1) for m in _SETTING.finditer(span.group(1))]
+        if settings and (_VALUE.search(settings[0]) or not _CHANGES.search(sentence)):
+            yield [*_CALLED.findall(span.group(1)), settings[0]]
 
 
 def _name(setting: str) -> str:

@@ -31,16 +31,26 @@ from knowledge.frameworks import framework_of_repository, frameworks, general_id
 _EXPERT_FILE = Path(__file__).with_name("expert.toml")
 
 
-def knows_better(reading: Reading) -> bool:
-    """Whether the report describes a regression or already names its cause."""
+def knows_better(entry: Failure, reading: Reading) -> bool:
+    """Whether the report names its cause, or a regression that the entry doesn't account for."""
     # The prose alone: an error message, too, says what it is caused by.
-    return bool(_words().search(f"{reading.report.title}\n{reading.prose}"))
+    told = f"{reading.report.title}\n{reading.prose}"
+    words = _words()
+    regressed = not _CHANGE.search(entry.answer) and words["regression"].search(told)
+    return bool(regressed) or any(words[kind].search(told) for kind in words if kind != "regression")
+
+
+# An answer that says what a release changed is the answer to an upgrade that broke something.
+_CHANGE = re2.compile(
+    r"(?i)\b(?:as of|since|starting with|from) (?:[\w`-]+ ){1,3}v?\d+\.\d"
+    r"|\d\.\d[\w.]*\+? (?:and later )?(?:remov|renam|dropp|mov|replac|chang)ed\b|\bno longer\b"
+)
 
 
 @cache
-def _words() -> re2._Regexp:
+def _words() -> dict[str, re2._Regexp]:
     table = tomllib.loads(_EXPERT_FILE.read_text("utf-8"))
-    return re2.compile("(?i)" + "|".join(word for words in table.values() for word in words))
+    return {kind: re2.compile("(?i)" + "|".join(words)) for kind, words in table.items()}
 
 
 # What any program may print: on a post of another field it tells nothing of ours.
@@ -206,7 +216,7 @@ _EVENT = re2.compile(r"^\s*(?:\d+[smhd]\w*\s+)?Warning\s{2,}[A-Z][A-Za-z]+\s{2,}
 def objection(match: Match, fitted: Fitted, reading: Reading) -> Objection | None:
     """What speaks against saying a match unasked, however sure it is; None = nothing."""
     entry = match.failure
-    if knows_better(reading):
+    if knows_better(entry, reading):
         return "expert"
     if of_code(entry) and of_framework(entry, reading) < 0:
         return "framework"
@@ -254,12 +264,13 @@ def rests_on_consequences(numbers: tuple[int, ...], reading: Reading) -> bool:
     found = [d for d in reading.decisive if d.role == "root" and not d.in_title]
     roots = {d.number for d in found if not _followed(d, found[0])}
     logged = {n for n in roots if n in by_number and by_number[n].kind is Kind.LOG}
+    known = {n for n, hit in reading.hits if hit.signature.id in _told_by_warnings()}
 
     def stands(number: int) -> bool:
         if number == 0:
             return not _consequences().search(reading.report.title)
         line = by_number.get(number)
-        if line is None or line.kind is Kind.CODE or _warns(line):
+        if line is None or line.kind is Kind.CODE or _warns(line, known=number in known):
             return False
         return line.kind is not Kind.LOG or not logged or number in logged
 
@@ -274,10 +285,16 @@ def _followed(one: Decisive, first: Decisive) -> bool:
     return seconds_between(earlier, later) >= 1
 
 
-def _warns(line: Line) -> bool:
+def _warns(line: Line, *, known: bool) -> bool:
+    """Whether a line is a warning; `known`: it tells of a failure all the same."""
     event = _EVENT.match(line.text)
     text = line.text[event.end() :] if event else line.text
-    return (line.level in _QUIET and not event) or bool(_consequences().search(text))
+    return (line.level in _QUIET and not event and not known) or bool(_consequences().search(text))
+
+
+@cache
+def _told_by_warnings() -> frozenset[str]:
+    return frozenset(tomllib.loads(_CONSEQUENCES_FILE.read_text("utf-8"))["told_by_warnings"])
 
 
 @cache

@@ -279,3 +279,21 @@ def test_a_traceback_goes_on_past_a_few_lines_of_others_and_is_given_up_after_ma
         log = head + "step 12 of the other process\n" * others + "KeyError: 'x'\n"
         lines = read_report(Report("x", "", log, is_log=True), TABLE).lines
         assert find_tracebacks(lines).raised == raised
+
+
+def test_an_import_that_transformers_wraps_has_its_root_below() -> None:
+    found = root_of(
+        "RuntimeError: Failed to import transformers.trainer because of the following error "
+        "(look up to see its traceback):\n"
+        "deepspeed.ops.op_builder.builder.MissingCUDAException: CUDA_HOME does not exist, unable to compile CUDA op(s)"
+    )
+    assert found is not None and found.number == 2
+
+
+def test_a_frame_whose_traceback_was_cut_off_is_not_the_root() -> None:
+    found = root_of(
+        '  File "/opt/lib/python3.10/site-packages/colossalai/kernel/op_builder/utils.py", line 24, in get_version\n'
+        "    raw = subprocess.check_output([nvcc])\n"
+        "FileNotFoundError: [Errno 2] No such file or directory: '/usr/local/cuda/bin/nvcc'"
+    )
+    assert found is not None and found.number == 3

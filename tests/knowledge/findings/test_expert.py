@@ -8,6 +8,7 @@ from knowledge.evidence import read_report
 from knowledge.findings.unasked import knows_better
 from knowledge.report import Report
 from knowledge.signatures import SignatureTable
+from tests.knowledge.findings.tiny import entry
 
 TABLE = SignatureTable([])
 
@@ -31,4 +32,22 @@ TABLE = SignatureTable([])
     ],
 )
 def test_who_knows_better(text: str, knows: bool) -> None:
-    assert knows_better(read_report(Report("r", "It fails", text), TABLE)) is knows
+    assert knows_better(entry("a"), read_report(Report("r", "It fails", text), TABLE)) is knows
+
+
+@pytest.mark.parametrize(
+    ("answer", "knows"),
+    [
+        ("As of PyTorch 2.0, the launcher passes `--local-rank`.", False),
+        ("PyTorch 2.9 removed `torch.distributed.old`.", False),
+        ("`max_pool` no longer takes lists.", False),
+        ("The port is taken.", True),
+        ("The tensor was moved to the CPU.", True),
+    ],
+)
+def test_an_upgrade_that_broke_something_is_what_some_entries_are_about(answer: str, knows: bool) -> None:
+    upgraded = read_report(Report("r", "It fails", "Since upgrading to torch 2.0 it dies."), TABLE)
+    diagnosed = read_report(Report("r", "It fails", "Since upgrading it dies. The culprit is a name."), TABLE)
+    one = entry("a", answer=answer)
+    assert knows_better(one, upgraded) is knows
+    assert knows_better(one, diagnosed)

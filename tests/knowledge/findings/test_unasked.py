@@ -34,6 +34,10 @@ P2P = entry(
     "p2p",
     answer="Peer-to-peer is broken here. Set `NCCL_P2P_DISABLE=1`. If that helps, update the driver.",
 )
+BATCH = entry("batch", answer="The batch is too small for that. Raise `--global-batch-size`.")
+ADAM = entry(
+    "adam", answer="Only some optimizers work. Use `HybridAdam(model.parameters(), weight_decay=0.01)`."
+)
 SHM = entry("shm", answer="Shared memory is full. Start the container with `--shm-size=16g`.")
 
 
@@ -48,6 +52,11 @@ SHM = entry("shm", answer="Shared memory is full. Start the container with `--sh
         (SHM, "```\ndocker run --shm-size=16g img\n```", True),
         (SHM, "Even with more shared memory it dies.", True),
         (SHM, "I tried another image.", False),
+        # An option that is to be raised is in the report because it's too low there.
+        (BATCH, "```\npython train.py --global-batch-size 48\n```", False),
+        (BATCH, "I tried a larger --global-batch-size, same error.", True),
+        (ADAM, "```\nopt = torch.optim.AdamW(model.parameters(), weight_decay=0.01)\n```", False),
+        (ADAM, "```\nopt = HybridAdam(model.parameters(), weight_decay=0.01)\n```", True),
         (P2P, "I tried NCCL_P2P_DISABLE as well.", True),
         (SHM, "## What have you tried?\n\n- a larger shm\n- another image", True),
     ],
@@ -152,6 +161,12 @@ def test_a_tracker_knows_its_own_library_whatever_its_owner_is_called() -> None:
         ("(raylet) heartbeat was missed", True),
         ("W0304 10:00:00 worker.cc:10] Address already in use", True),
         ("RuntimeError: Address already in use", False),
+        # Horovod only warns of ranks that never come.
+        (
+            "[2021-05-11 14:02:31.501212: W horovod/common/stall_inspector.cc:105] One or more tensors were submitted "
+            "to be reduced, gathered or broadcasted by subset of ranks",
+            False,
+        ),
         # Kubernetes has no other word for an event that is not routine.
         ("Warning  FailedScheduling  4m (x12 over 20m)  default-scheduler  0/6 nodes are available", False),
         ("4m21s  Warning  FailedScheduling  pod/worker-2  0/6 nodes are available", False),
