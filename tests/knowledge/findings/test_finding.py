@@ -64,6 +64,14 @@ def test_a_near_miss_of_a_sure_finding_is_shown_only_with_a_line_of_its_own() ->
     assert [f.sure for f in findings_of([match("a", 0.95, sure=True), also], READING)] == [True, True]
 
 
+def test_a_guess_that_would_not_help_is_not_shown_and_a_line_that_tells_is() -> None:
+    upgraded = replace(READING, prose="It used to work with the last release.")
+    assert findings_of([match("a", 0.6)], upgraded) == []
+    (told,) = findings_of([match("a", 0.95, sure=True, lines=(4,))], upgraded)
+    assert not told.sure
+    assert [f.id for f in findings_of([match("a", 0.6)], READING)] == ["a"]
+
+
 def test_a_long_line_is_cut_between_words_around_what_tells() -> None:
     text = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi"
     start = text.index("theta")
