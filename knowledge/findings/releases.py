@@ -32,6 +32,7 @@ _NAMED = re2.compile(
 )
 _BEFORE = re2.compile(r"(?i)\b(?:before|older than|up to|until|below|less than|through)\s*(?:the )?$")
 _FROM = re2.compile(r"(?i)\b(?:since|from|as of|starting with)\s*$")
+_LACKS = re2.compile(r"(?i)\b(?:only works?|added|introduced|needs?|requires?|at least|supported)\b[^.;]*$")
 _TAKE = re2.compile(
     r"(?i)\b(?:upgrad\w*|updat\w*|install|move|go|switch|use|take|wheel|release)"
     r"(?: to| from| at least| the| a| with| later)*\s*$"
@@ -45,7 +46,9 @@ class Named:
     component: str
     release: Version
     upgrade: bool
-    """The advice is to install it; otherwise the reporter has to have it already."""
+    """The advice is to install it."""
+    there: bool
+    """It is only true where the reporter has it already."""
 
 
 @cache
@@ -107,11 +110,13 @@ def _named(clause: str) -> Iterator[Named]:
         since = bool(match.group("plus") or op in (">=", ">")) or bool(_FROM.search(before))
         upgrade = bool(op or _TAKE.search(before))
         if since or upgrade:
-            yield Named(component, Version(match.group("v")), upgrade)
+            # "needs 2.7 or later" is what is wrong with an older one.
+            there = not upgrade and not _LACKS.search(before)
+            yield Named(component, Version(match.group("v")), upgrade, there)
     _, features = _tables()
     for component, since_release, words in features:
         if words.search(clause):
-            yield Named(component, since_release, upgrade=False)
+            yield Named(component, since_release, upgrade=False, there=True)
 
 
 def fits_time(clause: str, reading: Reading) -> bool:
@@ -124,7 +129,7 @@ def fits_time(clause: str, reading: Reading) -> bool:
         if month is not None and (latest := written(reading)) is not None and month > latest:
             return False
         stated = parse_version(reading.versions.get(need.component, ""))
-        if stated is not None and not need.upgrade and _older(stated, need.release):
+        if stated is not None and need.there and _older(stated, need.release):
             return False
     return True
 

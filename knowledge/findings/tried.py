@@ -34,7 +34,7 @@ _ASKED = re2.compile(r"(?is)\btried[^\n.]{0,40}\n(.{0,800})")
 """A form's question after what was tried, and what stands below it."""
 _VALUE = re2.compile(r"[=:]")
 _CHANGES = re2.compile(
-    r"(?i)\b(?:raise|lower|increase|decrease|reduce|change|adjust|unset|remove|drop|leave (?:out|off)|turn off|without"
+    r"(?i)\b(?:raise|lower|increase|decrease|reduce|change|adjust|unset|remove|delete|drop|leave (?:out|off)|turn off|without"
     r"|set `[^`]+` to)(?:\b|$)"
 )
 _CALLED = re2.compile(r"([A-Za-z_]\w*)\(")
@@ -45,8 +45,10 @@ _STOP = re2.compile(r"(?:[.!?]\s+|\n\s*\n|\n\s*[-*]\s)")
 class Tried:
     """What a report shows of what its author has done."""
 
+    lines: str
+    """Their settings, commands and words."""
     own: str
-    """Their settings, commands and words, without blanks and quotes."""
+    """The same without blanks and quotes."""
     said: tuple[str, ...]
     """Sentences that say that something was tried."""
 
@@ -57,14 +59,20 @@ class Tried:
         own = [reading.report.title, *(line.text for line in reading.lines if line.kind in _OWN)]
         said = [sentence for sentence in _STOP.split(told) if _TRIED.search(sentence)]
         said += [m.group(1) for m in _ASKED.finditer(reading.report.body)]
-        return cls(_squeezed("\n".join(own)), tuple(said))
+        return cls("\n".join(own), _squeezed("\n".join(own)), tuple(said))
 
     def holds(self, advice: Sequence[str]) -> bool:
         """Whether the first setting of these sentences is there, or the first sentence was tried."""
-        first = next((one for sentence in advice for one in _set_by(sentence)), None)
-        if first is not None and all(_squeezed(name) in self.own for name in first):
+        first = next((sentence for sentence in advice if _CODE.search(sentence)), "")
+        if any(all(self._has(name) for name in names) for names in _set_by(first)):
             return True
         return bool(advice) and any(_tries(advice[0], said) for said in self.said)
+
+
+    def _has(self, name: str) -> bool:
+        if _VALUE.search(name):
+            return _squeezed(name) in self.own
+        return bool(re2.search(rf"(?m){re2.escape(name)}(?:\s+-|\s*\\?$|\()", self.lines))
 
 
 def remedies(answer: str) -> list[str]:
@@ -96,14 +104,16 @@ def _settings(text: str) -> list[str]:
 
 
 def _set_by(sentence: str) -> Iterator[list[str]]:
-    """For each piece of code that sets something: what stands in a report whose author has done that.
+    """For the first piece of code that sets something: what stands in a report whose author has done that.
 
-    An option that is to be raised, lowered or left out is in the report because its author has not.
+    An option that is to be raised, lowered or left out is in the report because its author has not. So is one that
+    takes a value that the sentence doesn't give; one without a value stands there alone.
     """
     for span in _CODE.finditer(sentence):
         settings = [m.group(1) for m in _SETTING.finditer(span.group(1))]
-        if settings and (_VALUE.search(settings[0]) or not _CHANGES.search(sentence)):
+        if settings and not _CHANGES.search(sentence):
             yield [*_CALLED.findall(span.group(1)), settings[0]]
+            return
 
 
 def _name(setting: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import dropwhile
@@ -36,13 +36,15 @@ def knows_better(entry: Failure, reading: Reading) -> bool:
     # The prose alone: an error message, too, says what it is caused by.
     told = f"{reading.report.title}\n{reading.prose}"
     words = _words()
-    regressed = not _CHANGE.search(entry.answer) and words["regression"].search(told)
+    # Who upgraded a library has to rebuild what depends on it.
+    expected = entry.cause[0] == "dependency" or _CHANGE.search(entry.answer)
+    regressed = not expected and words["regression"].search(told)
     return bool(regressed) or any(words[kind].search(told) for kind in words if kind != "regression")
 
 
 # An answer that says what a release changed is the answer to an upgrade that broke something.
 _CHANGE = re2.compile(
-    r"(?i)\b(?:as of|since|starting with|from) (?:[\w`-]+ ){1,3}v?\d+\.\d"
+    r"(?i)\b(?:as of|since|starting with|from) (?:[A-Z][\w`-]+ ){1,3}v?\d"
     r"|\d\.\d[\w.]*\+? (?:and later )?(?:remov|renam|dropp|mov|replac|chang)ed\b|\bno longer\b"
 )
 
@@ -225,7 +227,7 @@ def objection(match: Match, fitted: Fitted, reading: Reading) -> Objection | Non
     if not fitted.whole:
         return "release"
     # Who confirmed the entry read the other lines, too.
-    if not match.read_by and rests_on_consequences(match.lines, reading):
+    if not match.read_by and rests_on_consequences(entry, match.lines, reading):
         return "consequence"
     if denied(entry, match.lines, reading):
         return "denied"
@@ -258,23 +260,47 @@ def denied(entry: Failure, numbers: tuple[int, ...], reading: Reading) -> bool:
     return bool(numbers) and all(map(says_no, numbers))
 
 
-def rests_on_consequences(numbers: tuple[int, ...], reading: Reading) -> bool:
+def rests_on_consequences(entry: Failure, numbers: tuple[int, ...], reading: Reading) -> bool:
     """Whether each telltale line is code, a warning, or of a log whose failure is another line, or began with one."""
     by_number = {line.number: line for line in reading.lines}
     found = [d for d in reading.decisive if d.role == "root" and not d.in_title]
     roots = {d.number for d in found if not _followed(d, found[0])}
-    logged = {n for n in roots if n in by_number and by_number[n].kind is Kind.LOG}
-    known = {n for n, hit in reading.hits if hit.signature.id in _told_by_warnings()}
+    logged = {n for n in roots if n in by_number and by_number[n].kind is Kind.LOG and not _warns(by_number[n])}
+    warned = entry.id in _told_by_warnings()
 
     def stands(number: int) -> bool:
         if number == 0:
             return not _consequences().search(reading.report.title)
         line = by_number.get(number)
-        if line is None or line.kind is Kind.CODE or _warns(line, known=number in known):
+        if line is None or (line.kind is Kind.CODE and not _shown_by_frame(number, by_number)):
             return False
-        return line.kind is not Kind.LOG or not logged or number in logged
+        if _warns(line) and not warned:
+            return False
+        return line.kind is not Kind.LOG or not logged or any(_one_error(n, number, by_number) for n in logged)
 
     return bool(numbers) and not any(map(stands, numbers))
+
+
+_NEXT = 3
+"""Lines of one message: "Error(s) in loading state_dict for Net:" and what they are."""
+_NCCL = ("NCCL WARN", "NCCL error")
+"""What NCCL logs, and the exception that comes of it."""
+_CHAINED = ("During handling of the above exception", "The above exception was the direct cause")
+
+
+def _one_error(root: int, number: int, lines: Mapping[int, Line]) -> bool:
+    """Whether a line is the root error, a part of its message, its reason, or an exception that was raised from it."""
+    explained = all(word in lines[n].text for n, word in zip((number, root), _NCCL, strict=True))
+    if 0 <= number - root <= _NEXT or explained:
+        return True
+    between = (lines[n].text for n in range(root + 1, number) if n in lines)
+    return any(text.startswith(_CHAINED) for text in between)
+
+
+def _shown_by_frame(number: int, lines: Mapping[int, Line]) -> bool:
+    """Whether a line of code is the source that a traceback shows below a frame."""
+    above = lines.get(number - 1)
+    return above is not None and bool(_FRAME.match(above.text))
 
 
 def _followed(one: Decisive, first: Decisive) -> bool:
@@ -285,11 +311,10 @@ def _followed(one: Decisive, first: Decisive) -> bool:
     return seconds_between(earlier, later) >= 1
 
 
-def _warns(line: Line, *, known: bool) -> bool:
-    """Whether a line is a warning; `known`: it tells of a failure all the same."""
+def _warns(line: Line) -> bool:
     event = _EVENT.match(line.text)
     text = line.text[event.end() :] if event else line.text
-    return (line.level in _QUIET and not event and not known) or bool(_consequences().search(text))
+    return (line.level in _QUIET and not event) or bool(_consequences().search(text))
 
 
 @cache

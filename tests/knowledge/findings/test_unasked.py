@@ -38,6 +38,7 @@ BATCH = entry("batch", answer="The batch is too small for that. Raise `--global-
 ADAM = entry(
     "adam", answer="Only some optimizers work. Use `HybridAdam(model.parameters(), weight_decay=0.01)`."
 )
+STALL = entry("horovod-stalled-missing-ranks")
 SHM = entry("shm", answer="Shared memory is full. Start the container with `--shm-size=16g`.")
 
 
@@ -161,12 +162,6 @@ def test_a_tracker_knows_its_own_library_whatever_its_owner_is_called() -> None:
         ("(raylet) heartbeat was missed", True),
         ("W0304 10:00:00 worker.cc:10] Address already in use", True),
         ("RuntimeError: Address already in use", False),
-        # Horovod only warns of ranks that never come.
-        (
-            "[2021-05-11 14:02:31.501212: W horovod/common/stall_inspector.cc:105] One or more tensors were submitted "
-            "to be reduced, gathered or broadcasted by subset of ranks",
-            False,
-        ),
         # Kubernetes has no other word for an event that is not routine.
         ("Warning  FailedScheduling  4m (x12 over 20m)  default-scheduler  0/6 nodes are available", False),
         ("4m21s  Warning  FailedScheduling  pod/worker-2  0/6 nodes are available", False),
@@ -174,7 +169,39 @@ def test_a_tracker_knows_its_own_library_whatever_its_owner_is_called() -> None:
     ],
 )
 def test_a_warning_is_no_failure(line: str, only: bool) -> None:
-    assert rests_on_consequences((2,), of(f"```\n{line}\n```")) is only
+    assert rests_on_consequences(SHM, (2,), of(f"```\n{line}\n```")) is only
+
+
+def test_a_failure_that_a_program_only_warns_of() -> None:
+    stalled = of("```\n[2021-05-11 14:02:31.501212: W stall_inspector.cc:105] Some ranks are stalled\n```")
+    assert rests_on_consequences(SHM, (2,), stalled)
+    assert not rests_on_consequences(STALL, (2,), stalled)
+
+
+def test_what_belongs_to_the_root_error_tells_as_much() -> None:
+    message = (
+        "RuntimeError: Error(s) in loading state_dict for Net:\nsize mismatch for 0.weight: torch.Size([0])"
+    )
+    assert not rests_on_consequences(SHM, (3,), of(f"```\n{message}\n```"))
+    frames = '  File "a.py", line 3, in f\n    g()\n' * 2
+    again = "During handling of the above exception, another exception occurred:"
+    chained = (
+        f"KeyError: 'RANK'\n\n{again}\n\nTraceback (most recent call last):\n{frames}ValueError: no rank"
+    )
+    assert not rests_on_consequences(SHM, (11,), of(f"```\n{chained}\n```"))
+    apart = f"KeyError: 'RANK'\nstep 1\nstep 2\nstep 3\nTraceback (most recent call last):\n{frames}ValueError: no rank"
+    assert rests_on_consequences(SHM, (11,), of(f"```\n{apart}\n```"))
+
+
+def test_a_warning_before_the_error_is_not_the_failure() -> None:
+    log = "UserWarning: CUDA initialization: Found no NVIDIA driver on your system.\nloading\nRuntimeError: no GPU"
+    assert not rests_on_consequences(SHM, (4,), of(f"```\n{log}\n```"))
+
+
+def test_source_below_a_frame_is_part_of_the_traceback() -> None:
+    frame = '  File "/lib/popen_fork.py", line 66, in _launch'
+    assert not rests_on_consequences(SHM, (3,), of(f"```\n{frame}\n    self.pid = os.fork()\n```"))
+    assert rests_on_consequences(SHM, (2,), of("```python\npid = os.fork()\n```"))
 
 
 @pytest.mark.parametrize(
@@ -196,8 +223,8 @@ def test_a_sentence_that_denies_the_failure(text: str, no: bool) -> None:
 
 def test_a_line_of_a_log_whose_failure_is_another_one() -> None:
     log = of("```\nopen of the cache: file is locked, trying again\nKeyError: 'labels'\n```")
-    assert rests_on_consequences((2,), log)
-    assert not rests_on_consequences((3,), log)
+    assert rests_on_consequences(SHM, (2,), log)
+    assert not rests_on_consequences(SHM, (3,), log)
 
 
 def test_what_another_rank_failed_with_later_is_not_what_is_said() -> None:
@@ -205,10 +232,10 @@ def test_what_another_rank_failed_with_later_is_not_what_is_said() -> None:
     later = "[rank0]: 2026-05-03 10:12:40 ERROR trainer: ValueError: optimizer got an empty parameter list"
     together = later.replace("10:12:40", "10:02:31")
     untimed = "[rank0]: ValueError: optimizer got an empty parameter list"
-    assert rests_on_consequences((2,), of(f"```\n{later}\n{first}\n```"))
-    assert not rests_on_consequences((3,), of(f"```\n{later}\n{first}\n```"))
-    assert not rests_on_consequences((2,), of(f"```\n{together}\n{first}\n```"))
-    assert not rests_on_consequences((2,), of(f"```\n{untimed}\n{first}\n```"))
+    assert rests_on_consequences(SHM, (2,), of(f"```\n{later}\n{first}\n```"))
+    assert not rests_on_consequences(SHM, (3,), of(f"```\n{later}\n{first}\n```"))
+    assert not rests_on_consequences(SHM, (2,), of(f"```\n{together}\n{first}\n```"))
+    assert not rests_on_consequences(SHM, (2,), of(f"```\n{untimed}\n{first}\n```"))
 
 
 def test_a_release_that_has_the_fix() -> None:
