@@ -19,6 +19,10 @@ MAX_HITS = 20
 _AT_ONCE = 48_000
 """Characters after which all patterns are compiled: until then a text is searched for their words first."""
 
+_PART = 1_000
+"""Patterns of one re2.Filter: the literals of 1,700 no longer fit into its memory, which can't be set."""
+_Part = tuple[Sequence[int], re2.Filter]
+
 
 class LineFilter:
     """Patterns of which one pass over a line tells which it holds.
@@ -34,41 +38,44 @@ class LineFilter:
         """`patterns`: RE2; their places are their names."""
         self._patterns = tuple(patterns)
         self._words = [(word, n) for n, pattern in enumerate(patterns) for word in words_of(pattern)]
-        self._all: re2.Filter | None = None
+        self._all: list[_Part] | None = None
         self._searched = 0
 
     def match(self, lines: Sequence[str]) -> Iterator[tuple[int, int, int, int]]:
         """(pattern, line, start, end) of every hit, by line; at most MAX_HITS of each pattern."""
         # A lone surrogate is not UTF-8; "?" keeps every offset where it was.
         texts = [line[:MAX_LINE].encode("utf-8", "replace") for line in lines]
-        places, among = self._compiled(texts)
+        parts = self._compiled(texts)
         counts: Counter[int] = Counter()
-        for number, text in enumerate(texts if places else ()):
-            for index in sorted(among.Match(text) or ()):
-                if counts[index] < MAX_HITS:
-                    counts[index] += 1
-                    found = among.re(index).search(text.decode("utf-8"))
-                    yield places[index], number, found.start(), found.end()
+        for number, text in enumerate(texts):
+            for places, among in parts:
+                for index in sorted(among.Match(text) or ()):
+                    place = places[index]
+                    if counts[place] < MAX_HITS:
+                        counts[place] += 1
+                        found = among.re(index).search(text.decode("utf-8"))
+                        yield place, number, found.start(), found.end()
 
-    def _compiled(self, texts: Sequence[bytes]) -> tuple[Sequence[int], re2.Filter]:
+    def _compiled(self, texts: Sequence[bytes]) -> list[_Part]:
         """Patterns by their places, compiled: all that can match one of the texts are among them."""
         if self._all is None:
             self._searched += sum(map(len, texts))
             if self._searched <= _AT_ONCE:
                 whole = b"\n".join(texts).decode("utf-8").casefold()
                 places = sorted({place for word, place in self._words if word in whole})
-                return places, _filter_of([self._patterns[place] for place in places])
-            self._all = _filter_of(self._patterns)
-        return range(len(self._patterns)), self._all
+                return self._parts(places)
+            self._all = self._parts(range(len(self._patterns)))
+        return self._all
 
+    def _parts(self, places: Sequence[int]) -> list[_Part]:
+        return [self._part(places[n : n + _PART]) for n in range(0, len(places), _PART)]
 
-def _filter_of(patterns: Sequence[str]) -> re2.Filter:
-    made = re2.Filter()
-    for pattern in patterns:
-        made.Add(pattern)
-    if patterns:
+    def _part(self, places: Sequence[int]) -> _Part:
+        made = re2.Filter()
+        for place in places:
+            made.Add(self._patterns[place])
         made.Compile()
-    return made
+        return places, made
 
 
 # The words that tell whether a pattern can match at all, worked out when the program is made.
