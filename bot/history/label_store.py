@@ -166,6 +166,13 @@ class LabelTables(Table):
         """Keep a vote; a later one of the same person replaces it. Of a history that is gone, nothing."""
         self._run(_VOTE, _voted(repo, vote))
 
+    def forget_vote(self, repo: int, id: str, kind: Kind, subject: str, by: str) -> None:
+        """Delete what somebody said of this label or earlier issue."""
+        self._run(
+            "DELETE FROM history_votes WHERE repo = %s AND id = %s AND kind = %s AND subject = %s AND by_login = %s",
+            (repo, id, kind, clean_text(subject), clean_text(by)),
+        )
+
     def recast(self, repo: int, id: str, votes: Sequence[Vote]) -> None:
         """Put these, oldest first, in the place of all that corrections said of an issue's labels."""
         with self._pool.connection() as connection, connection.transaction(), connection.cursor() as cursor:
@@ -182,34 +189,16 @@ class LabelTables(Table):
             " AND (%(ids)s::text[] IS NULL OR id = ANY(%(ids)s)) ORDER BY at, by_login",
             {"repo": repo, "kind": kind, "ids": list(ids) if ids is not None else None},
         )
-        return [
-            Vote(
-                row["id"],
-                row["kind"],
-                row["subject"],
-                row["by_login"],
-                row["role"],
-                row["agrees"],
-                row["at"],
-                row["corrected"],
-            )
-            for row in rows
-        ]
+        return [_vote(row) for row in rows]
 
-    def votes_by(
-        self, issues: Sequence[tuple[int, int]], by: str
-    ) -> dict[tuple[int, int], dict[tuple[Kind, str], bool]]:
-        """What one voter said of each of these issues, each a repository's id and a number."""
+    def votes_by(self, by: str, repo_id: int, number: int) -> dict[tuple[Kind, str], Vote]:
+        """What one voter said of an issue, by what it is about."""
         rows = self._rows(
-            "SELECT r.repo_id, v.* FROM history_votes AS v JOIN history_repos AS r ON r.key = v.repo"
-            " WHERE v.by_login = %s AND (r.repo_id, v.id) IN (SELECT * FROM unnest(%s::bigint[], %s::text[]))",
-            (by, [repo for repo, _ in issues], [str(number) for _, number in issues]),
+            "SELECT v.* FROM history_votes AS v JOIN history_repos AS r ON r.key = v.repo"
+            " WHERE v.by_login = %s AND r.repo_id = %s AND v.id = %s",
+            (by, repo_id, str(number)),
         )
-        found: dict[tuple[int, int], dict[tuple[Kind, str], bool]] = {}
-        for row in rows:
-            of = found.setdefault((row["repo_id"], int(row["id"])), {})
-            of[row["kind"], row["subject"]] = row["agrees"]
-        return found
+        return {(row["kind"], row["subject"]): _vote(row) for row in rows}
 
     def slack_corrections(self) -> list[SlackCorrection]:
         """Corrections in Slack of texts that link to an issue of a repository with a history, oldest first."""
@@ -275,6 +264,19 @@ def _voted(repo: int, vote: Vote) -> Row:
         "at": vote.at,
         "corrected": vote.corrected,
     }
+
+
+def _vote(row: Row) -> Vote:
+    return Vote(
+        row["id"],
+        row["kind"],
+        row["subject"],
+        row["by_login"],
+        row["role"],
+        row["agrees"],
+        row["at"],
+        row["corrected"],
+    )
 
 
 def _save_vocabulary(connection: psycopg.Connection[Any], repo: int, vocabulary: Vocabulary) -> int:

@@ -1,4 +1,4 @@
-"""The forms of the page: correct and undo, decide about a drafted answer, sign out."""
+"""The forms of the page: correct, vote and undo, decide about a drafted answer, sign out."""
 
 from __future__ import annotations
 
@@ -6,22 +6,26 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from urllib.parse import quote
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from bot.github.handler import decided_draft
 from bot.github.posting import fault
-from bot.github.records import CommentNote, Correction, DraftDecision, TriageRecord
+from bot.github.records import CommentNote, Correction, DraftDecision, IssueRef, TriageRecord
 from bot.github.routes import new_delivery
 from bot.github.store.postgres import PostgresStore
 from bot.github.triage_issue import known_config
 from bot.github.votes import recast_corrections
 from bot.history.label_store import Kind, LabelTables, Vote
+from bot.history.records import RepoHistory
+from bot.history.replay.summary import Summary
 from bot.history.search import own_id
 from bot.history.store import PostgresHistory
 from bot.http.body import Malformed, TooLarge, form_of, read_body
 from bot.page.github_sign_in import Visitors
+from bot.page.histories import history_shown
 from bot.page.routes import number_of
 from bot.page.sign_in import Session
 from bot.page.tables import BY, ReviewTables, Seen
@@ -117,37 +121,57 @@ def forms_router(service: Service, visitors: Visitors, taxonomy: Taxonomy) -> AP
             store.save_correction(correction)
         else:
             store.forget_correction(correction.comment_id)
-        issue = record.issue
+        recast(record.issue)
+        return True
+
+    def recast(issue: IssueRef) -> None:
+        """Keep what the corrections of an issue say of its labels."""
         repo = histories.find(issue.repo.full_name, issue.repo.id)
         if repo is not None:
             config = known_config(store, issue.repo.id)
             recast_corrections(tables, repo.key, issue.number, store.corrections(issue), config)
+
+    def vote(
+        session: Session, form: Mapping[str, str], repo: RepoHistory | None, id: str, about: tuple[Kind, str]
+    ) -> bool:
+        """Save what a form says of a label or an earlier issue, or take it back; False for one that says neither."""
+        by, word = session.login or BY, form.get("agrees", "")
+        if "undo" not in form and word not in ("yes", "no"):
+            return False
+        if repo is not None and "undo" in form:
+            tables.forget_vote(repo.key, id, *about, by)
+        elif repo is not None:
+            tables.save_vote(repo.key, Vote(id, *about, by, "maintainer", word == "yes", datetime.now(UTC)))
         return True
 
-    def vote(session: Session, record: TriageRecord, kind: Kind, subject: str, agrees: bool) -> None:
-        issue = record.issue
-        repo = histories.find(issue.repo.full_name, issue.repo.id)
-        if repo is not None:
-            by = session.login or BY
-            cast = Vote(str(issue.number), kind, subject, by, "maintainer", agrees, datetime.now(UTC))
-            tables.save_vote(repo.key, cast)
-
     def judged(session: Session, form: Mapping[str, str]) -> bool:
-        """Save what a form says of a label or an earlier issue; False for one that is not shown."""
+        """Save what a form of a triage says; False for a label or an earlier issue that is not shown."""
         record = triage_shown(session, number_in(form, "triage"))
-        subject, word = form.get("subject", ""), form.get("agrees", "")
-        if record is None or word not in ("yes", "no"):
+        subject = form.get("subject", "")
+        if record is None:
             return False
-        triage = record.triage
+        issue, triage = record.issue, record.triage
+        repo = histories.find(issue.repo.full_name, issue.repo.id)
         if form.get("kind") == "label" and subject in {one.label for one in triage.own_labels}:
-            vote(session, record, "label", subject, word == "yes")
-            return True
+            done = vote(session, form, repo, str(issue.number), ("label", subject))
+            if "undo" in form:
+                recast(issue)  # The vote had replaced what a correction says of this label.
+            return done
         # What is said of another repository's report says nothing of this one's issue of that number.
-        own = own_id(record.issue.repo.full_name, subject)
+        own = own_id(issue.repo.full_name, subject)
         if form.get("kind") == "same" and own and subject in {one.id for one in triage.same_failure}:
-            vote(session, record, "same", own, word == "yes")
-            return True
+            return vote(session, form, repo, str(issue.number), ("same", own))
         return False
+
+    def judged_in_replay(session: Session, form: Mapping[str, str]) -> bool:
+        """Save what a form of a replay says; False for an earlier issue that is not shown."""
+        repo = history_shown(histories, session, number_in(form, "history"))
+        kept = histories.kept_replay(repo.key) if repo is not None else None
+        made = Summary.of_json(kept[1]) if kept is not None else None
+        id, subject = form.get("issue", ""), form.get("subject", "")
+        if made is None or form.get("kind") != "same" or not made.names(id, subject):
+            return False
+        return vote(session, form, repo, id, ("same", subject))
 
     def decided(session: Session, form: Mapping[str, str]) -> DraftDecision | str | None:
         """Save what was decided about a draft; a sentence says why not, None that there is no such draft."""
@@ -190,6 +214,11 @@ def forms_router(service: Service, visitors: Visitors, taxonomy: Taxonomy) -> AP
         if isinstance(read, Response):
             return read
         session, form = read
+        if "history" in form:
+            if not await asyncio.to_thread(judged_in_replay, session, form):
+                return page(unsigned("This replay does not name that earlier issue. Reload its page."), 404)
+            issue = quote(form.get("issue", ""), safe="")
+            return go_to(f"/replay?history={number_in(form, 'history')}#issue-{issue}")
         if not await asyncio.to_thread(judged, session, form):
             return page(unsigned("No such label or issue."), 404)
         return _back(form, "labels" if form.get("kind") == "label" else "h-finding")

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from bot.db.connect import Row, Table, clean_text
-from bot.history.records import Progress
+from bot.history.records import Progress, RepoHistory
+from bot.history.store import PostgresHistory
+from bot.page.sign_in import Session
 from bot.page.tables import SEEN, Seen
 
 RUNS = timedelta(minutes=5)
@@ -93,6 +95,12 @@ class HistoryStates(Table):
     def news(self, seen: Seen) -> list[HistoryState]:
         """Those that the list points at."""
         return [one for one in self.states(seen, counted=False) if one.news]
+
+
+def history_shown(store: PostgresHistory, session: Session, key: int) -> RepoHistory | None:
+    """The history, where there is one and this session may see it."""
+    repo = store.by_key(key) if key else None
+    return repo if repo is not None and Seen.of(session).covers(repo.installation_id, repo.repo_id) else None
 
 
 def _state(row: Row) -> HistoryState:

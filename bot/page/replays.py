@@ -15,18 +15,19 @@ from fastapi.responses import Response
 
 from bot.github.history_jobs import history_job
 from bot.github.records import RepoRef
+from bot.history.label_store import LabelTables
 from bot.history.records import RepoHistory
 from bot.history.replay.labels import LabelRow
 from bot.history.replay.summary import Point, Summary
 from bot.history.replay.told import NOT_IN_IT, marks, said
 from bot.history.store import PostgresHistory
-from bot.page.forms import posted_form
+from bot.page.forms import number_in, posted_form
 from bot.page.github_sign_in import START, Visitors
-from bot.page.histories import HistoryState, HistoryStates
+from bot.page.histories import HistoryState, HistoryStates, history_shown
 from bot.page.routes import asked, frame_for, number_of
 from bot.page.shown_text import comment_html
 from bot.page.sign_in import Session
-from bot.page.tables import ReviewTables, Seen
+from bot.page.tables import BY, ReviewTables, Seen
 from bot.page.tracker import TrackerState, TrackerTables
 from bot.page.view import PageQuery, go_to, page, replay_page, replays_page, tracker_page, unsigned
 from bot.runtime.resources import Service
@@ -78,17 +79,9 @@ def tracker_router(service: Service, visitors: Visitors, taxonomy: Taxonomy) -> 
     router = APIRouter()
     store, tables = PostgresHistory(service.threads), TrackerTables(service.threads)
     states = HistoryStates(service.threads)
-    review = ReviewTables(service.threads)
+    review, labels = ReviewTables(service.threads), LabelTables(service.threads)
     settings = service.settings
     start = START if settings.github_client_id else ""
-
-    def history_shown(session: Session, number: str) -> RepoHistory | None:
-        """The history, where there is one and this session may see it."""
-        key = number_of(number)
-        repo = store.by_key(key) if key else None
-        return (
-            repo if repo is not None and Seen.of(session).covers(repo.installation_id, repo.repo_id) else None
-        )
 
     def read_state(session: Session, query: PageQuery) -> tuple[TrackerState, list[str]]:
         state = tables.state(query.seen(session), query.repo, datetime.now(UTC))
@@ -142,10 +135,11 @@ def tracker_router(service: Service, visitors: Visitors, taxonomy: Taxonomy) -> 
         if isinstance(read, Response):
             return read
         session, _ = read
-        repo = await asyncio.to_thread(history_shown, session, history)
+        repo = await asyncio.to_thread(history_shown, store, session, number_of(history))
         if repo is None:
             return page(unsigned("No such history."), 404)
         state, at, made = await asyncio.to_thread(read_replay, repo)
+        votes = await asyncio.to_thread(labels.votes, repo.key, "same")
         if state is None:  # forgotten at this moment
             return page(unsigned("No such history."), 404)
         html = replay_page(
@@ -155,6 +149,8 @@ def tracker_router(service: Service, visitors: Visitors, taxonomy: Taxonomy) -> 
             at=at if made else None,
             today=datetime.now(UTC).date().isoformat(),
             made=made,
+            votes={(vote.id, vote.subject): vote for vote in votes if vote.by == (session.login or BY)},
+            uncounted=at is not None and any(vote.at > at for vote in votes),
             said=said(made) if made else "",
             marks=marks(made) if made else "",
             not_in_it=NOT_IN_IT,
@@ -175,7 +171,7 @@ def tracker_router(service: Service, visitors: Visitors, taxonomy: Taxonomy) -> 
         if isinstance(read, Response):
             return read
         session, form = read
-        repo = await asyncio.to_thread(history_shown, session, form.get("history", ""))
+        repo = await asyncio.to_thread(history_shown, store, session, number_in(form, "history"))
         if repo is None:
             return page(unsigned("No such history."), 404)
         try:

@@ -10,7 +10,7 @@ from typing import Any
 from bot.db.connect import Row, Table
 from bot.github.records import TriageRecord
 from bot.github.store.triages import triage_of
-from bot.history.label_store import Kind, LabelTables
+from bot.history.label_store import Kind, LabelTables, Vote
 from bot.page.sign_in import Session
 
 BY = "maintainers' page"
@@ -128,8 +128,8 @@ class Reviewed:
     """What a maintainer decided about the drafted answer: "post", "reject", or ""."""
     newest: int | None = None
     """The number of the issue's newest triage; None when it is this one."""
-    votes: Mapping[tuple[Kind, str], bool] = field(default_factory=dict)
-    """What was said on the page of its labels and of earlier issues: by what it is about, whether it is right."""
+    votes: Mapping[tuple[Kind, str], Vote] = field(default_factory=dict)
+    """What was said on the page of its labels and of earlier issues, by what it is about."""
 
     @property
     def corrections(self) -> dict[str, list[str]]:
@@ -313,7 +313,7 @@ class ReviewTables(Table):
         record = triage_of(row)
         happened = self._rows(_EVENTS, {"repo": record.issue.repo.id, "number": record.issue.number})
         events = [Event(**event) for event in reversed(happened)]
-        votes = LabelTables(self._pool).votes_by([record.issue.key], by).get(record.issue.key, {})
+        votes = LabelTables(self._pool).votes_by(by, record.issue.repo.id, record.issue.number)
         return Reviewed(row["id"], record, row["shown"], events, row["draft"], row["newest"], votes)
 
     def neighbours(self, filters: Filters, at: datetime, triage_id: int) -> dict[str, int]:

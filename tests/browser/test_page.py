@@ -94,6 +94,17 @@ def test_a_maintainer_corrects_by_one_click_and_takes_it_back(inbox: Page, setti
     assert inbox.value("document.querySelector('button.given')") is None
 
 
+def test_a_match_of_the_replay_is_judged_where_it_stands_and_taken_back(
+    inbox: Page, settings: Settings
+) -> None:
+    inbox.go(f"{settings.public_url}/replay?history=1")
+    inbox.click("[action='/votes'] button[value=no]")
+    inbox.until("location.hash === '#issue-2' && document.querySelector('button.given') !== null")
+    assert inbox.value("document.querySelector('#issue-2 button.given').innerText") == "✓ Wrong"
+    inbox.click("#issue-2 button[name=undo]")
+    inbox.until("document.readyState === 'complete' && document.querySelector('button.given') === null")
+
+
 def test_filters_narrow_the_list_and_pages_turn(inbox: Page) -> None:
     inbox.value("document.querySelector('select[name=outcome]').value = 'silent'")
     inbox.click(".filters button")

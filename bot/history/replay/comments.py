@@ -7,7 +7,7 @@ the catalog has it, not cut to what fits the report.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from bot.history.explain import how_it_ended
@@ -34,6 +34,8 @@ class Issue:
     """ "#12", or as another tracker calls it."""
     url: str
     title: str
+    id: str = ""
+    """ "12"; "" in a replay that an older version computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,8 @@ class Comment:
     """For each earlier issue that it names: whether people marked the two as the same."""
     later: list[str]
     """How earlier issues ended that were open at the time."""
+    earlier: list[Issue] = field(default_factory=list)
+    """The earlier issues that it names, as in `marked`; none in a replay that an older version computed."""
 
     @property
     def about(self) -> str:
@@ -119,6 +123,7 @@ class Written:
             failures=len(failures),
             marked=[right for _, right in shown],
             later=[told for near, _ in shown if (told := self._later(near.record.id, then, kept))],
+            earlier=[self._issue(kept[near.record.id]) for near, _ in shown],
         )
 
     def _later(self, id: str, then: Mapping[str, KeptIssue], now: Mapping[str, KeptIssue]) -> str:
@@ -149,7 +154,7 @@ class Written:
         return Failures(looked, len(found) - looked, hits, share_in_percent(hits, looked), rows)
 
     def _issue(self, kept: KeptIssue) -> Issue:
-        return Issue(name_of("", kept.id), address(self.repo, kept, self.web), kept.title)
+        return Issue(name_of("", kept.id), address(self.repo, kept, self.web), kept.title, kept.id)
 
 
 def share_in_percent(hits: int, n: int) -> str:

@@ -98,8 +98,10 @@ def keep_replay(url: str, key: int, since: date | None = None, web: str = "https
         store = PostgresHistory(pool)
         repo = store.by_key(key)
         if repo is not None:
+            # Votes are read now: those that come while it computes are not in it.
+            at = datetime.now(UTC)
             made = replay_of(pool, repo, web, since, most=MOST, fit=fit_itself)
-            store.save_replay(key, datetime.now(UTC), asdict(made))
+            store.save_replay(key, at, asdict(made))
 
 
 def main() -> None:

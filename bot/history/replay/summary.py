@@ -121,6 +121,12 @@ class Summary:
         day = date.fromisoformat(self.since)
         return f"Had distriage been on since {day:%B} {day.day}, {day.year}"
 
+    def names(self, id: str, earlier: str) -> bool:
+        """Whether a comment that is listed, that of the issue `id`, names this earlier issue."""
+        return any(
+            one.issue.id == id and earlier in [issue.id for issue in one.earlier] for one in self.comments
+        )
+
     @classmethod
     def of_json(cls, value: dict[str, Any]) -> Summary | None:
         """What `asdict` made of one; None where another version did."""

@@ -617,6 +617,9 @@ def test_a_maintainer_says_which_labels_and_earlier_issues_are_right(opened: Ope
             assert (vote.id, vote.subject, vote.role, vote.agrees) == ("1", "module: <b>", "maintainer", True)
             [vote] = tables.votes(key, "same")
             assert (vote.id, vote.subject, vote.agrees) == ("1", "3", False)
+            page = await client.post("/votes", data={**same, "undo": "1"})
+            assert (page.text.count("✓ Right"), page.text.count("✓ Wrong")) == (1, 0)
+            assert tables.votes(key, "same") == []
             for wrong in ({"subject": "other"}, {"kind": "both"}, {"agrees": "maybe"}, {"triage": "99"}):
                 assert (
                     await client.post("/votes", data={**own, "agrees": "yes", **wrong})
@@ -637,5 +640,34 @@ def test_a_maintainer_says_which_labels_and_earlier_issues_are_right(opened: Ope
             assert left == {("module: <b>", BY, True), ("hang", "ada", True), ("setup", "ada", False)}
             forged = {**own, "agrees": "yes", "form_token": "x"}
             assert (await client.post("/votes", data=forged)).status_code == 403
+
+    asyncio.run(go())
+
+
+def test_what_a_correction_says_of_a_label_holds_again_after_a_vote_is_taken_back(
+    opened: OpenService,
+) -> None:
+    label = SuggestedLabel(label="hang", p=0.97, line=3, text="Watchdog", tested=20, right=19)
+    triage = a_triage(Report("octo/train#1", "Hang", "Watchdog"), own_labels=[label])
+
+    async def go() -> None:
+        async with opened(admin_secret=SECRET) as service, client_of(service) as client:
+            store = PostgresStore(service.threads)
+            store.save_triage(record(issue(1), triage=triage))
+            PostgresHistory(service.threads).begin("octo/train", "words", 700, 7)
+            config = RepoConfig(labels={"symptom": {"D.2.1": "hang"}})
+            store.save_config(700, ConfigCache(None, config.model_dump_json()))
+            await client.get(link(service))
+            [own] = votes_on((await client.get("/triages/1")).text)
+
+            async def said(path: str, **more: str) -> list[str]:
+                html = (await client.post(path, data={**own, **more})).text
+                form = html[html.index('action="/votes"') :].partition("</form>")[0]
+                return re.findall(r"✓ \w+|Undo", form)
+
+            assert await said("/corrections", axis="symptom", label="D.2.1") == ["✓ Right"]
+            assert await said("/votes", agrees="no") == ["✓ Wrong", "Undo"]
+            assert await said("/votes", undo="1") == ["✓ Right"], "the correction's, which is undone as such"
+            assert await said("/corrections", axis="symptom", undo="1") == []
 
     asyncio.run(go())

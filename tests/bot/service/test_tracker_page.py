@@ -14,6 +14,7 @@ from bot.db.deliveries import Deliveries
 from bot.github.history_jobs import history_job
 from bot.github.records import IssueRef, RepoRef, Request, Resolution
 from bot.github.store.postgres import PostgresStore
+from bot.history.label_store import LabelTables
 from bot.history.records import KeptIssue, Progress
 from bot.history.replay.job import keep_replay
 from bot.history.search import still_open
@@ -21,9 +22,10 @@ from bot.history.store import PostgresHistory
 from bot.history.wave_store import WaveTables
 from bot.history.waves import Noted
 from bot.history.waves import follow as follow_waves
+from bot.page.tables import BY
 from bot.runtime.resources import Service
 from tests.bot.service.conftest import OpenService
-from tests.bot.service.test_page import NASTY, SECRET, client_of, link, record
+from tests.bot.service.test_page import NASTY, SECRET, client_of, link, record, votes_on
 from tests.knowledge.history.tiny import AGAIN, made
 
 NOW = datetime.now(UTC)
@@ -129,14 +131,20 @@ def test_who_waits_for_whom(opened: OpenService) -> None:
     asyncio.run(go())
 
 
-def filled(service: Service, installation: int = 7, name: str = "octo/train", **progress: Any) -> int:
+def filled(
+    service: Service,
+    installation: int = 7,
+    name: str = "octo/train",
+    marks: tuple[str, ...] = ("1",),
+    **progress: Any,
+) -> int:
     """A history of a report and, later, the same again, which people marked."""
     history = PostgresHistory(service.threads)
     repo = history.begin(name, "words", installation * 100, installation)
     [record] = made([AGAIN])
     for number, day in (("1", 1), ("2", 40)):
         one = replace(record, id=number, opened=datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=day))
-        outcome = replace(still_open(), duplicates=("1",)) if number == "2" else still_open()
+        outcome = replace(still_open(), duplicates=marks) if number == "2" else still_open()
         kept = KeptIssue(number, "It hangs", "", "h", one.opened, outcome, one)
         history.save_page(repo.key, [kept], Progress(**progress))
     return repo.key
@@ -194,6 +202,87 @@ def test_the_replay_is_asked_for_by_a_form_and_drawn_once_it_is_there(
             assert "2026-02-10 #2 It hangs earlier issue, marked by people" in comment
             assert "This looks like the same failure as octo/train#1 (It hangs): " in comment
             assert 'href="https://github.com/octo/train/issues/2"' in page
+
+    asyncio.run(go())
+
+
+def test_a_match_that_is_judged_on_the_replay_counts_as_marked_the_next_time(
+    opened: OpenService, database: str
+) -> None:
+    async def go() -> None:
+        async with opened(admin_secret=SECRET) as service, client_of(service) as client:
+            key = filled(service, marks=())
+            tables = LabelTables(service.threads)
+            await client.get(link(service, installation=7))
+
+            async def computed() -> str:
+                await asyncio.to_thread(keep_replay, database, key)
+                return (await client.get(f"/replay?history={key}")).text
+
+            page = await computed()
+            assert "0 of 2 issues have an earlier one that people marked" in words(page)
+            assert "The same failure as #1 It hangs?" in words(page) and 'id="issue-2"' in page
+            [asked] = votes_on(page)
+            assert not re.search(r"✓|>Undo<", page)
+            answer = await client.post("/votes", data={**asked, "agrees": "yes"}, follow_redirects=False)
+            assert answer.headers["location"] == f"/replay?history={key}#issue-2"
+            [vote] = tables.votes(key, "same")
+            assert (vote.id, vote.subject, vote.by, vote.role, vote.agrees) == (
+                "2", "1", BY, "maintainer", True,
+            )  # fmt: skip
+            page = (await client.get(f"/replay?history={key}")).text
+            assert page.count("✓ Right") == 1 and "Votes since then are not in its figures yet." in page
+            page = await computed()
+            assert "1 of 2 issues have an earlier one that people marked" in words(page)
+            assert "earlier issue, marked by people" in page and "Votes since then" not in page
+            assert page.count("✓ Right") == 1, "the vote stays"
+            page = (await client.post("/votes", data={**asked, "agrees": "no"})).text
+            assert page.count("✓ Wrong") == 1 and "✓ Right" not in page
+            assert "earlier issue, not marked" in await computed()
+            page = (await client.post("/votes", data={**asked, "undo": "1"})).text
+            assert not re.search(r"✓|>Undo<", page) and tables.votes(key, "same") == []
+
+    asyncio.run(go())
+
+
+def test_only_a_match_that_a_replay_names_is_judged_there_and_by_nobody_else(
+    opened: OpenService, database: str
+) -> None:
+    async def go() -> None:
+        async with opened(admin_secret=SECRET) as service, client_of(service) as client:
+            keys = [filled(service), filled(service, 8, "secret/repo")]
+            for key in keys:
+                await asyncio.to_thread(keep_replay, database, key)
+            await client.get(link(service, installation=7))
+            [asked] = votes_on((await client.get(f"/replay?history={keys[0]}")).text)
+            wrong = [{"issue": "1"}, {"issue": ""}, {"subject": "2"}, {"kind": "label"}, {"agrees": "maybe"}]
+            for change in [*wrong, *({"history": text} for text in (str(keys[1]), "0", "x"))]:
+                answer = await client.post("/votes", data={**asked, "agrees": "yes", **change})
+                assert (answer.status_code, "does not name that earlier issue" in answer.text) == (404, True)
+                assert "secret" not in answer.text
+            forged = {**asked, "agrees": "yes", "form_token": "x"}
+            assert (await client.post("/votes", data=forged)).status_code == 403
+            client.cookies.clear()
+            assert (await client.post("/votes", data={**asked, "agrees": "yes"})).status_code == 403
+            assert [LabelTables(service.threads).votes(key, "same") for key in keys] == [[], []]
+
+    asyncio.run(go())
+
+
+def test_a_replay_of_an_older_version_is_shown_without_buttons(opened: OpenService, database: str) -> None:
+    async def go() -> None:
+        async with opened(admin_secret=SECRET) as service, client_of(service) as client:
+            key = filled(service)
+            await asyncio.to_thread(keep_replay, database, key)
+            store = PostgresHistory(service.threads)
+            at, result = store.kept_replay(key) or (NOW, {})
+            for comment in result["comments"]:
+                del comment["earlier"], comment["issue"]["id"]
+            store.save_replay(key, at, result)
+            await client.get(link(service))
+            page = (await client.get(f"/replay?history={key}")).text
+            assert "This looks like the same failure as" in page
+            assert votes_on(page) == [] and 'id="issue-' not in page and "are votes" not in page
 
     asyncio.run(go())
 
