@@ -68,7 +68,6 @@ class Tried:
             return True
         return bool(advice) and any(_tries(advice[0], said) for said in self.said)
 
-
     def _has(self, name: str) -> bool:
         if _VALUE.search(name):
             return _squeezed(name) in self.own

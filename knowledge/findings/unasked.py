@@ -265,7 +265,9 @@ def rests_on_consequences(entry: Failure, numbers: tuple[int, ...], reading: Rea
     by_number = {line.number: line for line in reading.lines}
     found = [d for d in reading.decisive if d.role == "root" and not d.in_title]
     roots = {d.number for d in found if not _followed(d, found[0])}
-    logged = {n for n in roots if n in by_number and by_number[n].kind is Kind.LOG and not _warns(by_number[n])}
+    logged = {
+        n for n in roots if n in by_number and by_number[n].kind is Kind.LOG and not _warns(by_number[n])
+    }
     warned = entry.id in _told_by_warnings()
 
     def stands(number: int) -> bool:
@@ -276,7 +278,9 @@ def rests_on_consequences(entry: Failure, numbers: tuple[int, ...], reading: Rea
             return False
         if _warns(line) and not warned:
             return False
-        return line.kind is not Kind.LOG or not logged or any(_one_error(n, number, by_number) for n in logged)
+        return (
+            line.kind is not Kind.LOG or not logged or any(_one_error(n, number, by_number) for n in logged)
+        )
 
     return bool(numbers) and not any(map(stands, numbers))
 
