@@ -34,8 +34,8 @@ _ASKED = re2.compile(r"(?is)\btried[^\n.]{0,40}\n(.{0,800})")
 """A form's question after what was tried, and what stands below it."""
 _VALUE = re2.compile(r"[=:]")
 _CHANGES = re2.compile(
-    r"(?i)\b(?:raise|lower|increase|decrease|reduce|change|adjust|unset|remove|delete|drop|leave (?:out|off)|turn off|without"
-    r"|set `[^`]+` to)(?:\b|$)"
+    r"(?i)\b(?:raise|lower|increase|decrease|reduce|change|adjust|unset|remove|delete|drop|without"
+    r"|leave (?:out|off)|turn off|set `[^`]+` to)(?:\b|$)"
 )
 _CALLED = re2.compile(r"([A-Za-z_]\w*)\(")
 _STOP = re2.compile(r"(?:[.!?]\s+|\n\s*\n|\n\s*[-*]\s)")
