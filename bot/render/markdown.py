@@ -7,6 +7,7 @@ from bot.render.findings import fold, linked, quoted
 from bot.render.wording import (
     ANSWER,
     DIAGNOSTICS,
+    FINDINGS_TOLD,
     NARROW_DOWN,
     NO_FINDING,
     ONLY_NEAREST,
@@ -60,7 +61,7 @@ def _answer(triage: Triage) -> list[str]:
 def _findings(triage: Triage) -> list[str]:
     if not triage.findings:
         return [NO_FINDING] if triage.type.answer == ["fault"] else []
-    first, *others = triage.findings
+    first, *others = triage.findings[:FINDINGS_TOLD]
     parts = [ONLY_NEAREST] if is_guess(first) else []
     parts.append(f"### {opening(first)}: {prose(first.title, 120)}")
     if first.lines:

@@ -14,6 +14,7 @@ from bot.render.decision import NOW, THEN, Place, Source, brief, decision, first
 from bot.render.wording import (
     ANSWER,
     DIAGNOSTICS,
+    FINDINGS_TOLD,
     NARROW_DOWN,
     NO_FINDING,
     ONLY_NEAREST,
@@ -192,7 +193,7 @@ def _findings(triage: Triage, source: Source, *, long: bool) -> list[RenderableT
     if written(triage) and not long:
         # The answer says what they mean.
         return [*map(_title, triage.findings), Text("")]
-    first, *others = triage.findings
+    first, *others = triage.findings[: None if long else FINDINGS_TOLD]
     do = [] if written(triage) else _do(triage, source)
     found: list[RenderableType] = [Text(ONLY_NEAREST, style="yellow")] if is_guess(first) else []
     found += [_title(first), *(Padding(part, (0, 0, 0, 2)) for part in do)]

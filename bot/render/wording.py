@@ -71,6 +71,10 @@ def opening(finding: Finding) -> str:
     return "Possibly" if finding.p >= REMOTE else "Long shot"
 
 
+FINDINGS_TOLD = 2
+"""Known failures told to whoever asks. A third one, which the details and the JSON have, is hardly ever right."""
+
+
 def is_guess(finding: Finding) -> bool:
     """Whether a finding is only the nearest there is: the account alone speaks for it, or it is rather not so."""
     return not finding.sure and (finding.p < 0.5 or not finding.lines)

@@ -23,6 +23,7 @@ from bot.render.answer import similar, support, written
 from bot.render.wording import (
     ANSWER,
     DIAGNOSTICS,
+    FINDINGS_TOLD,
     KINDS,
     NARROW_DOWN,
     ONLY_NEAREST,
@@ -113,13 +114,12 @@ def mrkdwn(text: str) -> MarkdownTextObject:
     return MarkdownTextObject(text=text, verbatim=True)
 
 
-MAX_FINDINGS = 2
 WORTH_NAMING = 0.1
 
 
 def headline(view: View) -> list[str]:
     """The first lines, the decision in the very first."""
-    shown = view.triage.findings[:MAX_FINDINGS]
+    shown = view.triage.findings[:FINDINGS_TOLD]
     found = [line for f in shown for line in _finding(f)]
     found = [ONLY_NEAREST, *found] if shown and is_guess(shown[0]) else found
     if view.triage.scope != "ours":
