@@ -27,6 +27,7 @@ _TRIED = re2.compile(
     r"|(?:doesn'?t|didn'?t|does not|did not|don'?t|won'?t|not) (?:help|work|solve|fix|change|resolve|make)\w*"
     r"|no (?:luck|effect|difference|avail|success)|without success|same (?:error|issue|problem|result|behaviou?r)"
     r"|still (?:get|getting|fail|see|happen|hang|crash|have|having|occur|the same|there|exist|persist)\w*|persists"
+    r"|\bI (?:increased|raised|lowered|disabled|enabled|upgraded|downgraded|reinstalled)|made (?:no|any) difference"
     r"|(?:have|has|'ve) (?:set|checked|verified|confirmed|increased|disabled|enabled|added|changed|updated|upgraded)"
     r"|to rule out|ruled out|made sure)\b"
 )

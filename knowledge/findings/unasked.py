@@ -32,14 +32,13 @@ _EXPERT_FILE = Path(__file__).with_name("expert.toml")
 
 
 def knows_better(entry: Failure, reading: Reading) -> bool:
-    """Whether the report names its cause, or a regression that the entry doesn't account for."""
+    """Whether the report names its cause, is of a regression, or of an upgrade that the entry doesn't account for."""
     # The prose alone: an error message, too, says what it is caused by.
     told = f"{reading.report.title}\n{reading.prose}"
     words = _words()
     # Who upgraded a library has to rebuild what depends on it.
     expected = entry.cause[0] == "dependency" or _CHANGE.search(entry.answer)
-    regressed = not expected and words["regression"].search(told)
-    return bool(regressed) or any(words[kind].search(told) for kind in words if kind != "regression")
+    return any(words[kind].search(told) for kind in words if kind != "upgraded" or not expected)
 
 
 # An answer that says what a release changed is the answer to an upgrade that broke something.
