@@ -99,6 +99,12 @@ class Settings(BaseModel):
         "unset = never",
     )
 
+    keep_texts: bool = Field(
+        default=False,
+        description="whether histories keep each issue's redacted text; if not, texts that were kept are deleted when "
+        "a worker starts",
+    )
+
     github_webhook_secret: SecretStr | None = Field(
         default=None,
         description="webhook secret of the GitHub App (comma-separated list while rotating); unset = "

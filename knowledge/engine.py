@@ -13,6 +13,7 @@ from embeddings.encoder import Encoder, OnnxEncoder
 from knowledge.cases import load_cases
 from knowledge.concluding import conclude_from
 from knowledge.evidence import Reading, read_report
+from knowledge.evidence.reading import conflicts_of
 from knowledge.findings.failure import load_catalogue
 from knowledge.findings.matcher import Match, Matcher, load_matcher
 from knowledge.judging.axes import Judged
@@ -328,4 +329,7 @@ def _with_failures(record: Record, post: Post, knowledge: Knowledge) -> Record:
     name = f"{post.tracker}#{post.id}" if post.tracker and post.id.isdecimal() else post.id
     found = examine(Report(name, post.title, to_markdown(post.body)), knowledge)
     failures = tuple(match.failure.id for match in found.matches if match.sure)
-    return replace(record, failures=failures, told=conclude(found, knowledge).unasked if failures else ())
+    if not failures and not any(one.explains_line for one in conflicts_of(found.reading)):
+        return replace(record, told=())
+    said = conclude(found, knowledge)
+    return replace(record, failures=failures, told=said.unasked, conflicts=said.unasked_conflicts)

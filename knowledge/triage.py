@@ -353,6 +353,13 @@ class Triage(_Value):
         """The known failures that are worth a comment without anybody asking."""
         return tuple(f.id for f in self.findings if f.sure) if self.scope == "ours" else ()
 
+    @property
+    def unasked_conflicts(self) -> tuple[str, ...]:
+        """The version conflicts that are: each explains a line of a report that is no request."""
+        if self.scope != "ours" or {"feature", "internal"} & set(self.type.answer):
+            return ()
+        return tuple(c.id for c in self.evidence.conflicts if c.explains_line is not None)
+
 
 def schema_text() -> str:
     """The schema as it is published."""

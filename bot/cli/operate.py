@@ -54,7 +54,8 @@ def fill_from_file(
     """Read an export; returns how many issues are kept. Raises UserError."""
     source = Export(file, repository, most)
     with opened(settings) as pool:
-        kept = _fill(PostgresHistory(pool), EngineCore(settings), repository, source, tick, again=again)
+        store, recorder = PostgresHistory(pool), EngineCore(settings)
+        kept = _fill(store, recorder, repository, source, tick, again=again, keep_texts=settings.keep_texts)
         OwnLabels(LabelTables(pool)).learn_what_is_due()
         return kept
 
@@ -89,6 +90,7 @@ def fill_from_github(
                 source,
                 tick,
                 again=again,
+                keep_texts=settings.keep_texts,
                 repo_id=ref.id,
                 installation=installation,
                 seen=lambda issues: reports.note_read(installation, ref.id, ref.full_name, issues, now),
@@ -106,9 +108,11 @@ def replay_history(
     """The replay as Markdown; `fit` keeps its own threshold. Raises UserError for a repository without a history."""
     with opened(settings) as pool:
         repo = _known(PostgresHistory(pool), repository)
-        return told(
-            replay_of(pool, repo, settings.github_web_url, since, fit=fit_to_marks if fit else None), comments
+        triage = EngineCore(settings).triage if settings.keep_texts else None
+        made = replay_of(
+            pool, repo, settings.github_web_url, since, fit=fit_to_marks if fit else None, triage=triage
         )
+        return told(made, comments)
 
 
 def _known(store: HistoryStore, repository: str) -> RepoHistory:
@@ -160,6 +164,7 @@ def _fill(
     tick: Tick,
     *,
     again: bool,
+    keep_texts: bool,
     repo_id: int | None = None,
     installation: int | None = None,
     seen: Seen = lambda issues: None,
@@ -168,7 +173,7 @@ def _fill(
         store.forget([repo_id] if repo_id else [], [repository])
     repo = store.begin(repository, recorder.records([]).encoder, repo_id, installation)
     try:
-        fill(store, repo, source, recorder, tick, seen)
+        fill(store, repo, source, recorder, tick, seen, keep_texts=keep_texts)
     except Forgotten:
         raise UserError(
             f"The history of {repository} was deleted during the import because the App was removed from it.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -48,11 +48,16 @@ def looked_for(
 
 
 def _read_both(github: GitHub, comparer: Comparer, ref: IssueRef, report: Report) -> ReadBoth:
-    """Has the report compared with earlier issues. GitHub is asked for their texts now, since none is kept."""
+    """Has the report compared with earlier issues. GitHub is asked for the texts that aren't kept."""
 
-    def read_both(ids: Sequence[str]) -> Compared:
+    def read_both(ids: Sequence[str], kept: Mapping[str, Report]) -> Compared:
         earlier = []
-        for id in filter(str.isdecimal, ids):
+        for id in ids:
+            if id in kept:
+                earlier.append(kept[id])
+                continue
+            if not id.isdecimal():
+                continue
             try:
                 issue = github.issue(replace(ref, number=int(id)))
             except GitHubError as error:

@@ -120,6 +120,7 @@ class HistoryJobs:
     note: Callable[[int, RepoRef, Sequence[PastIssue]], None] = lambda installation_id, repo, issues: None
     """Keeps whom the issues of an installation's repository wait for."""
     slice_seconds: float = SLICE
+    keep_texts: bool = False
 
     def __call__(self, delivery: StoredDelivery) -> Ended:
         """The handler of deliveries whose source is "history"."""
@@ -173,7 +174,7 @@ class HistoryJobs:
 
         try:
             seen = partial(self.note, installation_id, repo)
-            fill(self.store, kept, source, recorder, tick, seen)
+            fill(self.store, kept, source, recorder, tick, seen, keep_texts=self.keep_texts)
         except (Gone, NotAllowed):
             if found is None:
                 self.store.forget([repo.id])

@@ -53,6 +53,8 @@ def fill(
     recorder: Recorder,
     tick: Tick = lambda p: None,
     seen: Seen = lambda issues: None,
+    *,
+    keep_texts: bool = False,
 ) -> Progress:
     """Read all pages from where the last run got to; returns the last progress. `seen` gets each page's issues.
 
@@ -72,7 +74,7 @@ def fill(
                 f"Rebuild it with: bot backfill --again {repo.full_name}",
             )
         records = {issue.post.id: record for issue, record in zip(new, made.records, strict=True)}
-        kept = [kept_issue(issue, records.get(issue.post.id)) for issue in page.issues]
+        kept = [kept_issue(issue, records.get(issue.post.id), with_text=keep_texts) for issue in page.issues]
         progress = replace(page.progress, at=datetime.now(UTC).isoformat())
         store.save_page(repo.key, kept, progress)
         seen(page.issues)

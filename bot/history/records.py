@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 
 from knowledge.errors import DistriageError
 from knowledge.history.record import Post, Record
+from knowledge.report import Report
 
 Why = Literal[
     "", "no_answer", "inactive", "not_reproduced", "intended", "wont_fix", "unsupported", "elsewhere"
@@ -54,7 +55,7 @@ class LabelChange:
 
 @dataclass(frozen=True, slots=True)
 class PastIssue:
-    """An issue as its tracker gives it. The post's texts are read and not kept."""
+    """An issue as its tracker gives it. The post's texts are read and, unless the operator wants it, not kept."""
 
     post: Post
     outcome: Outcome
@@ -85,6 +86,8 @@ class KeptIssue:
     record: Record | None
     labels: tuple[LabelChange, ...] | None = None
     """None leaves those that are kept."""
+    text: str | None = None
+    """The redacted body, where the operator keeps texts; it comes and goes with `record`. Never read back here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +168,12 @@ class HistoryStore(Protocol):
     def issues(self, key: int, ids: Sequence[str]) -> dict[str, KeptIssue]:
         """Those of the ids that are kept."""
 
+    def texts(self, key: int, ids: Sequence[str]) -> dict[str, Report]:
+        """Title and body, redacted, of those of the ids whose text is kept."""
+
+    def forget_texts(self) -> int:
+        """Delete every text, and the replays that quote one; how many texts there were."""
+
     def marks(self, key: int) -> dict[str, tuple[str, ...]]:
         """The issues of which people said what they are the same as, and these."""
 
@@ -193,7 +202,7 @@ class HistoryStore(Protocol):
         """Other repositories of its owner in the same installation that have a history; at most so many."""
 
     def drop(self, key: int, id: str) -> None:
-        """Forget one issue."""
+        """Forget one issue, and what a replay would have written below it."""
 
     def forget(
         self, repo_ids: Iterable[int] = (), names: Iterable[str] = (), installation_id: int | None = None

@@ -25,8 +25,9 @@ from bot.history.wider import (
 from bot.ports import Compared, CoreFailed, Recorder
 from knowledge.evidence.facts_table import component_of_tracker
 from knowledge.history.index import GrowingIndex
-from knowledge.history.record import Post, Record
+from knowledge.history.record import Post, Record, body_to_keep
 from knowledge.history.verifier import SHOWN, Near, Shared, Weights, closest, load_weights, worth_reading
+from knowledge.report import Report
 from knowledge.text.quote import clean, code_span
 from knowledge.triage import EarlierReport, Triage
 
@@ -41,8 +42,9 @@ _DUPLICATES = 4
 
 Releases = Callable[[Sequence[tuple[str, datetime]]], Mapping[str, str]]
 """From commits and when they were made to the tags of the first releases that hold them, where one does."""
-ReadBoth = Callable[[Sequence[str]], Compared]
-"""From ids of earlier issues to what an LLM says of them that reads each beside the report."""
+ReadBoth = Callable[[Sequence[str], Mapping[str, Report]], Compared]
+"""From ids of earlier issues, and the texts that are kept of them, to what an LLM says that reads each beside the
+report."""
 Said = Callable[[int, str], Mapping[str, float]]
 """From a history's key and an issue to what people said of earlier ones: 1 and more = the same, -1 and less = not."""
 
@@ -86,14 +88,17 @@ class Histories:
         weights: Weights | None = None,
         web: str = "https://github.com",
         said: Said = lambda repo, id: {},
+        *,
+        keep_texts: bool = False,
     ) -> None:
-        """`web` is where people read issues; `said`, what they voted."""
+        """`web` is where people read issues; `said`, what they voted. `keep_texts`: as the operator wants it."""
         self.store = store
         self._recorder = recorder
         self._cases = CaseRecords(recorder)
         self._weights = weights or load_weights()
         self._web = web
         self._said = said
+        self._keep_texts = keep_texts
         self._held: OrderedDict[int, _Held] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -125,7 +130,9 @@ class Histories:
             log.warning("not looked for in its history", repository=full_name, error=type(error).__name__)
             return None
         failures = tuple(f.id for f in triage.findings if f.sure)
-        record = replace(made.records[0], failures=failures, told=triage.unasked)
+        record = replace(
+            made.records[0], failures=failures, told=triage.unasked, conflicts=triage.unasked_conflicts
+        )
         if repo is not None and made.encoder != repo.encoder:
             log.warning("history of another model; run `bot backfill --again`", repository=full_name)
             repo = None
@@ -192,7 +199,8 @@ class Histories:
         doubted = [one for one in worth_reading(found) if not said.get(one.record.id)][: SHOWN - len(shown)]
         if read_both is None or not doubted:
             return _Shown(shown)
-        compared = read_both([one.record.id for one in doubted])
+        ids = [one.record.id for one in doubted]
+        compared = read_both(ids, self.store.texts(repo.key, ids) if self._keep_texts else {})
         same = [one for one in doubted if one.record.id in compared.same]
         return _Shown([*shown, *same], compared)
 
@@ -235,8 +243,9 @@ class Histories:
         outcome = past.outcome
         if before is not None:
             outcome = replace(outcome, others=before.outcome.others, duplicates=before.outcome.duplicates)
+        kept = kept_issue(replace(past, outcome=outcome), looked.record, with_text=self._keep_texts)
         with suppress(Forgotten):
-            self.store.save_page(looked.repo.key, [kept_issue(replace(past, outcome=outcome), looked.record)])
+            self.store.save_page(looked.repo.key, [kept])
 
     def update(self, repo: RepoHistory, past: PastIssue) -> None:
         """Keep how an issue ended; one whose text is new or has changed is read again."""
@@ -248,11 +257,11 @@ class Histories:
                 return
             record = made.records[0]
         with suppress(Forgotten):
-            self.store.save_page(repo.key, [kept_issue(past, record)])
+            self.store.save_page(repo.key, [kept_issue(past, record, with_text=self._keep_texts)])
 
 
-def kept_issue(past: PastIssue, record: Record | None) -> KeptIssue:
-    """What is kept of an issue."""
+def kept_issue(past: PastIssue, record: Record | None, *, with_text: bool = False) -> KeptIssue:
+    """What is kept of an issue; its text only `with_text`, and with a record."""
     return KeptIssue(
         id=past.post.id,
         title=clean(past.post.title)[:TITLE_CHARS],
@@ -262,6 +271,7 @@ def kept_issue(past: PastIssue, record: Record | None) -> KeptIssue:
         outcome=past.outcome,
         record=record,
         labels=past.labels or None,
+        text=body_to_keep(past.post) if with_text and record is not None else None,
     )
 
 

@@ -15,6 +15,7 @@ from bot.db.connect import Row, Table, clean_json, clean_text
 from bot.history.records import Forgotten, KeptIssue, LabelChange, Marked, Outcome, Progress, RepoHistory
 from knowledge.history.record import Record
 from knowledge.judging.features import Floats
+from knowledge.report import Report
 
 _OUTCOME = (
     "is_open", "state", "reason", "closed_at", "closed_by", "fix_commit", "fixed_at", "released", "others",
@@ -55,6 +56,16 @@ _MARKS = """(
   (SELECT count(*) FROM history_issues WHERE repo = r.key AND duplicates <> '{}')
   + (SELECT count(*) FROM history_votes WHERE repo = r.key AND kind = 'same')
 )"""
+
+
+_DROP_COMMENT = """
+UPDATE history_replays SET result = jsonb_set(result, '{comments}', (
+  SELECT coalesce(jsonb_agg(one ORDER BY place), '[]')
+  FROM jsonb_array_elements(result -> 'comments') WITH ORDINALITY AS listed (one, place)
+  WHERE one #>> '{issue,name}' <> %(name)s))
+WHERE repo = %(repo)s AND result @> jsonb_build_object('comments', jsonb_build_array(
+  jsonb_build_object('issue', jsonb_build_object('name', %(name)s::text))))
+"""
 
 
 class PostgresHistory(Table):
@@ -142,6 +153,7 @@ class PostgresHistory(Table):
                 new = [values | _evidence(issue.record, found[0]) for issue, values in rows if issue.record]
                 cursor.executemany(_INSERT.encode(), new)
                 cursor.executemany(_UPDATE.encode(), [values for issue, values in rows if not issue.record])
+            _save_texts(connection, key, page)
             _save_labels(connection, key, page)
 
     def hashes(self, key: int, ids: Sequence[str]) -> dict[str, str]:
@@ -186,6 +198,20 @@ class PostgresHistory(Table):
             change = LabelChange(row["label"], row["added"], row["by_login"], row["by_person"], row["at"])
             labels.setdefault(row["id"], []).append(change)
         return {row["id"]: _issue(row, tuple(labels.get(row["id"], ()))) for row in rows}
+
+    def texts(self, key: int, ids: Sequence[str]) -> dict[str, Report]:
+        """See the protocol."""
+        rows = self._rows(
+            "SELECT id, title, body FROM history_texts JOIN history_issues USING (repo, id)"
+            " WHERE repo = %s AND id = ANY(%s)",
+            (key, list(ids)),
+        )
+        return {row["id"]: Report(row["id"], row["title"], row["body"]) for row in rows}
+
+    def forget_texts(self) -> int:
+        """See the protocol."""
+        self._run("""DELETE FROM history_replays WHERE result @> '{"comments": [{"quoted": true}]}'""", ())
+        return self._run("DELETE FROM history_texts", ())
 
     def marks(self, key: int) -> dict[str, tuple[str, ...]]:
         """See the protocol."""
@@ -243,6 +269,7 @@ class PostgresHistory(Table):
     def drop(self, key: int, id: str) -> None:
         """See the protocol."""
         self._run("DELETE FROM history_issues WHERE repo = %s AND id = %s", (key, id))
+        self._run(_DROP_COMMENT, {"repo": key, "name": f"#{id}" if id.isdecimal() else id})
 
     def forget(
         self, repo_ids: Iterable[int] = (), names: Iterable[str] = (), installation_id: int | None = None
@@ -299,6 +326,21 @@ def _evidence(record: Record | None, version: object) -> Row:
 
 def _record(row: Row) -> Record:
     return Record.from_json(row["record"], unpacked(row["vectors"]), bytes(row["small"]))
+
+
+def _save_texts(connection: psycopg.Connection[Any], key: int, page: Sequence[KeptIssue]) -> None:
+    """A text goes with the evidence: where that is new and the text is not given, an older one is out of date."""
+    new = [issue for issue in page if issue.record]
+    connection.execute(
+        "DELETE FROM history_texts WHERE repo = %s AND id = ANY(%s)", (key, [clean_text(i.id) for i in new])
+    )
+    rows = [(key, clean_text(i.id), clean_text(i.text)) for i in new if i.text is not None]
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            "INSERT INTO history_texts (repo, id, body) VALUES (%s, %s, %s)"
+            " ON CONFLICT (repo, id) DO UPDATE SET body = excluded.body",
+            rows,
+        )
 
 
 def _save_labels(connection: psycopg.Connection[Any], key: int, page: Sequence[KeptIssue]) -> None:

@@ -203,7 +203,8 @@ def bars_of(made: Summary) -> list[MonthBar]:
             unmarked=height(month.unmarked + month.marked),
             marked=height(month.marked),
             label=f"{month.month}: {month.reports} opened; comments with an earlier issue that people marked: "
-            f"{month.marked}, with one not marked: {month.unmarked}, with a known failure alone: {month.failures}",
+            f"{month.marked}, with one not marked: {month.unmarked}, with a known failure or a version conflict alone: "
+            f"{month.failures}",
         )
         for n, month in enumerate(made.months)
     ]

@@ -5,7 +5,7 @@ Whatever is not written here goes through knowledge/text/quote.py; the gate then
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -51,6 +51,7 @@ from knowledge.triage import (
     Finding,
     MissingItem,
     Neighbour,
+    QuotedLine,
     Triage,
     VersionConflict,
     WrittenAnswer,
@@ -305,15 +306,18 @@ def _measured(view: View) -> list[str]:
 
 
 def _conflicts(view: View) -> list[str]:
-    parts = []
-    for conflict in view.conflicts[:1] if "evidence" in view.sections else []:
-        link = source_link(conflict.source)
-        source = f"[source]({link})" if link else code_span(conflict.source)
-        line = next((q for q in view.triage.evidence.lines if q.line == conflict.explains_line), None)
-        if line is not None and not view.findings:
-            parts.append(quoted([line]))
-        parts.append(f"Version problem: {prose(conflict.text, 400)} ({source})")
-    return parts
+    if not view.conflicts or "evidence" not in view.sections:
+        return []
+    return conflict_parts(view.conflicts[0], [] if view.findings else view.triage.evidence.lines)
+
+
+def conflict_parts(conflict: VersionConflict, lines: Sequence[QuotedLine]) -> list[str]:
+    """A version conflict with its source, below the line that it explains, where that is one of `lines`."""
+    link = source_link(conflict.source)
+    source = f"[source]({link})" if link else code_span(conflict.source)
+    line = next((q for q in lines if q.line == conflict.explains_line), None)
+    quote = [quoted([line])] if line is not None else []
+    return [*quote, f"Version problem: {prose(conflict.text, 400)} ({source})"]
 
 
 def _second(view: View) -> list[str]:

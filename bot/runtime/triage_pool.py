@@ -29,6 +29,8 @@ from knowledge.history.record import Post, Record
 from knowledge.report import Report
 from knowledge.triage import Triage
 
+ENGINE = "bot.runtime.core:engine_of_environment"
+"""The factory of the core by the settings."""
 NICENESS = 5
 TIMEOUT = 60.0
 """Seconds after which a triage counts as hung; an ordinary one takes 0.05."""

@@ -45,7 +45,7 @@ from bot.runtime.core import NamedCore, SystemClock
 from bot.runtime.metrics import LlmMetrics
 from bot.runtime.resources import Service, Work
 from bot.runtime.second_reader_pool import TwoReaders, with_second_reader
-from bot.runtime.triage_pool import CanTriage, TriagePool
+from bot.runtime.triage_pool import ENGINE, CanTriage, TriagePool
 from bot.settings import Settings
 from bot.slack.api import SlackApi
 from bot.slack.handler import slack_handler
@@ -61,7 +61,6 @@ from knowledge.triage import AxisName, Triage
 
 log = structlog.get_logger(__name__)
 
-ENGINE = "bot.runtime.core:engine_of_environment"
 SWEEP_WINDOW = timedelta(days=1)
 REACTION_WINDOW = timedelta(days=7)
 LATE_RUNS = 2
@@ -90,11 +89,12 @@ def work_of(
     `recorder` makes the records of repositories' histories; without one they are not looked at.
     """
     core, store = NamedCore(source, load_taxonomy(), local), PostgresStore(service.threads)
-    web = service.settings.github_web_url
+    web, keep_texts = service.settings.github_web_url, service.settings.keep_texts
     own = OwnLabels(LabelTables(service.threads), labels_corrected(store))
-    histories = (
-        Histories(PostgresHistory(service.threads), recorder, web=web, said=own.said) if recorder else None
-    )
+    kept = PostgresHistory(service.threads)
+    histories = Histories(kept, recorder, web=web, said=own.said, keep_texts=keep_texts) if recorder else None
+    if not keep_texts:
+        kept.forget_texts()
     ports = Ports(
         app=app,
         store=store,
@@ -111,6 +111,9 @@ def work_of(
     async def sweep_chore() -> None:
         if service.settings.keep_days is not None:
             await asyncio.to_thread(store.forget, service.settings.keep_days)
+        if not keep_texts:
+            # Again: another worker, started before the setting was changed, may have kept some.
+            await asyncio.to_thread(kept.forget_texts)
         await _sweep(service, ports)
 
     async def reactions_chore() -> None:
@@ -176,6 +179,7 @@ def with_histories(service: Service, work: Work, ports: Ports, recorder: Recorde
         queue=lambda new: accept_now(service.threads, new),
         now=ports.clock.now,
         note=note_read,
+        keep_texts=service.settings.keep_texts,
     )
     return replace(work, handlers={**work.handlers, HISTORY: jobs}, close=replay.close)
 

@@ -19,7 +19,7 @@ from knowledge.evidence.versions_found import Sure, find_versions
 from knowledge.redaction import redact
 from knowledge.report import Report
 from knowledge.signatures import SignatureHit, SignatureTable, most_specific
-from knowledge.triage import Evidence, QuotedLine, SignatureMatch, StatedFact
+from knowledge.triage import Evidence, QuotedLine, SignatureMatch, StatedFact, VersionConflict
 from knowledge.versions import explained_conflicts
 
 MAX_TITLE = 300
@@ -132,13 +132,18 @@ def summarise(reading: Reading, *, claims: bool = False) -> Evidence:
         world_size=reading.world_size,
         ranks=list(reading.ranks[:64]),
         signatures=_matches(reading),
-        conflicts=explained_conflicts(
-            {name: reading.versions[name] for name in reading.sure},
-            [(d.number, d.text) for d in reading.decisive if not d.in_title],
-        ),
+        conflicts=conflicts_of(reading),
         facts=[StatedFact(line=fact.line, text=fact.text) for fact in reading.facts],
         redactions=reading.redactions,
         notes=list(reading.report.notes),
+    )
+
+
+def conflicts_of(reading: Reading) -> list[VersionConflict]:
+    """Conflicts of versions that the report states, those first that explain a line of it."""
+    return explained_conflicts(
+        {name: reading.versions[name] for name in reading.sure},
+        [(d.number, d.text) for d in reading.decisive if not d.in_title],
     )
 
 

@@ -16,9 +16,10 @@ import re2
 
 from embeddings.encoder import Encoder
 from knowledge.evidence import Reading, read_report
-from knowledge.evidence.lines import Kind
+from knowledge.evidence.lines import Kind, clean_text
 from knowledge.history.words import Stack, counted, innermost, small_words
 from knowledge.judging.features import Floats
+from knowledge.redaction import redact
 from knowledge.report import Report
 from knowledge.signatures import SignatureTable
 
@@ -106,6 +107,8 @@ class Record:
     """Entries of the catalogue that surely apply, where the caller has triaged the report."""
     told: tuple[str, ...] | None = None
     """Those that a comment would name unasked: not where they wouldn't help. None = not looked at."""
+    conflicts: tuple[str, ...] = ()
+    """Version conflicts that a comment would name unasked, where that was looked at."""
     small: bytes = b""
     """Small words, hashed (knowledge/history/words.py); b"" = made before they were kept."""
 
@@ -142,11 +145,17 @@ def aware(time: datetime) -> datetime:
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
+def body_to_keep(post: Post) -> str:
+    """The body for those who keep texts: redacted, then cut as one is that is read."""
+    return _cut(redact(clean_text(to_markdown(post.body))).text)
+
+
+def _cut(body: str) -> str:
+    return body if len(body) <= _READ else f"{body[: _READ * 2 // 3]}\n{body[-_READ // 3 :]}"
+
+
 def _read(post: Post, table: SignatureTable) -> Reading:
-    body = post.body
-    if len(body) > _READ:
-        body = f"{body[: _READ * 2 // 3]}\n{body[-_READ // 3 :]}"
-    return read_report(Report(post.id, post.title, to_markdown(body)), table)
+    return read_report(Report(post.id, post.title, to_markdown(_cut(post.body))), table)
 
 
 def _record(post: Post, reading: Reading, vectors: Floats) -> Record:

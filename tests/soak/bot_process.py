@@ -21,8 +21,8 @@ from bot.ports import Core
 from bot.runtime.core import NamedCore, SystemClock
 from bot.runtime.logs import configure_logs
 from bot.runtime.resources import Service, Work
-from bot.runtime.triage_pool import TriagePool
-from bot.serve.compose import ENGINE, github_handler, make_app, work_of
+from bot.runtime.triage_pool import ENGINE, TriagePool
+from bot.serve.compose import github_handler, make_app, work_of
 from bot.serve.processes import run_worker_process, serve
 from bot.settings import load_settings
 from knowledge.report import Report

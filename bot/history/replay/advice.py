@@ -86,12 +86,10 @@ def _of_failures(found: Failures) -> Choice:
         if found.unknown
         else ""
     )
-    if not found.named:
+    if not (found.named or found.conflicts):
         return Choice(what, "leave off", f"None would have been named below {found.looked} issues.{old}")
-    told = f"Named below {found.named} of {count_of(found.looked, 'issue')}, {found.share}."
-    return Choice(
-        what, "read first", f"{told} Nobody marks these, so only reading tells how many are right.{old}"
-    )
+    told = f"{found.said} Nobody marks these, so only reading tells how many are right.{old}"
+    return Choice(what, "read first", told)
 
 
 def count_of(n: int, one: str, more: str = "") -> str:

@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import threading
+from contextlib import closing, nullcontext
 from dataclasses import asdict
 from datetime import UTC, date, datetime
 
@@ -17,11 +18,12 @@ from bot.db.connect import SyncPool, sync_pool
 from bot.history.label_store import LabelTables
 from bot.history.labels import verdicts
 from bot.history.records import RepoHistory
-from bot.history.replay.comments import Written
+from bot.history.replay.comments import Triages, Written
 from bot.history.replay.labels import labels_summary
 from bot.history.replay.summary import Summary, midnight, replayed, summary
 from bot.history.store import PostgresHistory
 from bot.history.thresholds import Fit, fit_itself
+from bot.runtime.triage_pool import ENGINE, TriagePool
 from bot.settings import load_settings
 from knowledge.errors import DistriageError
 
@@ -82,17 +84,27 @@ def replay_of(
     *,
     most: int = 0,
     fit: Fit | None = None,
+    triage: Triages | None = None,
 ) -> Summary:
-    """The replay of a history, or of its newest `most` reports; with the threshold that `fit` keeps, if any."""
+    """The replay of a history, or of its newest `most` reports; with the threshold that `fit` keeps, if any.
+
+    `triage` reads the texts that are kept.
+    """
     store, tables = PostgresHistory(pool), LabelTables(pool)
     found = replayed(store, repo, verdicts(tables.votes(repo.key, "same")), most)
     if fit is not None:
         repo = fit(store, repo, found)
     labels = labels_summary(tables.labelled(repo.key), midnight(since) if since else None)
-    return summary(Written(store, repo, web), found, labels, since)
+    return summary(Written(store, repo, web, triage), found, labels, since)
 
 
-def keep_replay(url: str, key: int, since: date | None = None, web: str = "https://github.com") -> None:
+def keep_replay(
+    url: str,
+    key: int,
+    since: date | None = None,
+    web: str = "https://github.com",
+    triage: Triages | None = None,
+) -> None:
     """Compute the replay of a history and keep it; one that was forgotten meanwhile is none."""
     with sync_pool(url, 1) as pool:
         store = PostgresHistory(pool)
@@ -100,7 +112,7 @@ def keep_replay(url: str, key: int, since: date | None = None, web: str = "https
         if repo is not None:
             # Votes are read now: those that come while it computes are not in it.
             at = datetime.now(UTC)
-            made = replay_of(pool, repo, web, since, most=MOST, fit=fit_itself)
+            made = replay_of(pool, repo, web, since, most=MOST, fit=fit_itself, triage=triage)
             store.save_replay(key, at, asdict(made))
 
 
@@ -110,12 +122,15 @@ def main() -> None:
     settings = load_settings()
     assert settings.database_url is not None
     key, *since = sys.argv[1:]
-    keep_replay(
-        settings.database_url.get_secret_value(),
-        int(key),
-        date.fromisoformat(since[0]) if since else None,
-        settings.github_web_url,
-    )
+    # Strangers' texts are read in a process that sees no secret.
+    with closing(TriagePool(ENGINE)) if settings.keep_texts else nullcontext() as pool:
+        keep_replay(
+            settings.database_url.get_secret_value(),
+            int(key),
+            date.fromisoformat(since[0]) if since else None,
+            settings.github_web_url,
+            pool.triage if pool is not None else None,
+        )
 
 
 if __name__ == "__main__":

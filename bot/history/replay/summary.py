@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from bot.history.records import HistoryStore, RepoHistory
 from bot.history.replay.advice import Advice, advice_of
-from bot.history.replay.comments import Comment, Failures, Written, failures_of, share_in_percent
+from bot.history.replay.comments import Comment, Failures, Written, is_told, share_in_percent
 from bot.history.replay.labels import LabelSummary
 from eval.history import Figures, Replayed, figures, older_and_newer, own_threshold, replay
 from eval.metrics import Estimate
@@ -70,7 +70,7 @@ class Month:
     unmarked: int
     """With earlier issues that nobody marked."""
     failures: int
-    """With a known failure alone."""
+    """With a known failure or a version conflict alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ def summary(
     period = [one for one in found if start is None or (one.record.opened and one.record.opened >= start)]
     now = repo.threshold if repo.threshold is not None else shipped
     first = since or next((one.record.opened.date() for one in period if one.record.opened), None)
-    commented = sum(bool(one.shown(now) or failures_of(one)) for one in period)
+    commented = sum(is_told(one, now) for one in period)
     failures = written.failures(period)
     numbers = figures(period, now)
     return Summary(
@@ -213,6 +213,6 @@ def _months(found: Sequence[Replayed], threshold: float) -> list[Month]:
         count[0] += 1
         if shown := one.shown(threshold):
             count[1 if any(right for _, right in shown) else 2] += 1
-        elif failures_of(one):
+        elif is_told(one, threshold):
             count[3] += 1
     return [Month(month, *count) for month, count in sorted(counts.items())][-MONTHS:]

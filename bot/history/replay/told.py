@@ -10,8 +10,8 @@ from bot.history.replay.labels import LabelSummary
 from bot.history.replay.summary import Summary
 
 NOT_IN_IT = (
-    "Not in it: requests for missing information, version conflicts, what an LLM adds, logs that were posted later. "
-    "Issues' texts aren't kept, so comments lack the line that they quote, and the catalog is today's."
+    "Not in it: requests for missing information, what an LLM adds, logs that were posted later. "
+    "The catalog is today's. Where an issue's text isn't kept, its comment lacks the line that it would quote."
 )
 """What else a comment may say, and what else the replay doesn't know."""
 
@@ -96,7 +96,7 @@ def _comment(one: Comment) -> Iterator[str]:
 
 
 def _failures(found: Failures) -> Iterator[str]:
-    yield f"Named below {found.named} of {found.looked} issues, {found.share}."
+    yield found.said
     if found.unknown:
         yield f"{found.unknown} more were read by an older version: `bot backfill --again` reads them anew."
     if found.rows:

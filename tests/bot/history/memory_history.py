@@ -9,6 +9,7 @@ from datetime import datetime
 from bot.history.records import Forgotten, HistoryStore, KeptIssue, Marked, Progress, RepoHistory
 from bot.ports import Recorded, Recorder
 from knowledge.history.record import Post, Record
+from knowledge.report import Report
 from tests.knowledge.history.tiny import made
 
 
@@ -28,6 +29,7 @@ class MemoryHistory(HistoryStore):
         self.installed: dict[int, int | None] = {}
         self.rows: dict[int, dict[str, tuple[int, KeptIssue]]] = {}
         self.versions: dict[int, int] = {}
+        self.bodies: dict[tuple[int, str], str] = {}
         self.by_hand: set[int] = set()
         self.fitted: dict[int, int] = {}
         self._next = 0
@@ -79,9 +81,12 @@ class MemoryHistory(HistoryStore):
         record = issue.record or (old.record if old else None)
         if issue.record is not None:
             version = self.versions[key]
+            self.bodies.pop((key, issue.id), None)
+            if issue.text is not None:
+                self.bodies[key, issue.id] = issue.text
         self.rows[key][issue.id] = (
             version,
-            replace(issue, outcome=out, record=record, labels=labels or ()),
+            replace(issue, outcome=out, record=record, labels=labels or (), text=None),
         )
 
     def hashes(self, key: int, ids: Sequence[str]) -> dict[str, str]:
@@ -98,6 +103,15 @@ class MemoryHistory(HistoryStore):
     def issues(self, key: int, ids: Sequence[str]) -> dict[str, KeptIssue]:
         rows = self.rows.get(key, {})
         return {id: rows[id][1] for id in ids if id in rows}
+
+    def texts(self, key: int, ids: Sequence[str]) -> dict[str, Report]:
+        kept = {id: issue for id, issue in self.issues(key, ids).items() if (key, id) in self.bodies}
+        return {id: Report(id, issue.title, self.bodies[key, id]) for id, issue in kept.items()}
+
+    def forget_texts(self) -> int:
+        count = len(self.bodies)
+        self.bodies.clear()
+        return count
 
     def marks(self, key: int) -> dict[str, tuple[str, ...]]:
         rows = self.rows.get(key, {}).values()
@@ -147,6 +161,7 @@ class MemoryHistory(HistoryStore):
 
     def drop(self, key: int, id: str) -> None:
         self.rows.get(key, {}).pop(id, None)
+        self.bodies.pop((key, id), None)
 
     def forget(
         self, repo_ids: Iterable[int] = (), names: Iterable[str] = (), installation_id: int | None = None
@@ -161,4 +176,5 @@ class MemoryHistory(HistoryStore):
         ]
         for key in gone:
             del self.repos[key], self.rows[key]
+            self.bodies = {at: body for at, body in self.bodies.items() if at[0] != key}
         return len(gone)

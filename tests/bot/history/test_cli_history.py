@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from bot.cli.operate import fill_from_github
+from bot.cli.operate import fill_from_file, fill_from_github, replay_history
 from bot.db.connect import sync_pool
 from bot.history.records import Progress
+from bot.history.replay.job import ReplayProcess
 from bot.history.store import PostgresHistory
 from bot.settings import Settings
 from knowledge.errors import UserError
@@ -24,6 +25,7 @@ from tests.bot.fake_github import APP_ID, FakeGitHub, serve
 from tests.bot.history.fake_past import NAME, FakePast, closed, node, pull
 from tests.bot.history.test_github_past import CLOSED
 from tests.conftest import CACHE
+from tests.knowledge.history.test_told import BODY, TITLE
 from tests.knowledge.history.tiny import AGAIN, OTHERS
 
 ROOT = Path(__file__).parents[3]
@@ -103,6 +105,34 @@ def test_from_an_export_to_what_a_triage_says(data_dir: Path, tmp_path: Path, da
         refused = bot(data_dir, "backfill", *args, database=database)
         assert refused.returncode == 2, args
     assert "DISTRIAGE_GITHUB_APP_ID" in refused.stderr
+
+
+def test_with_texts_kept_the_replay_quotes_as_the_comment_does(
+    tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export = tmp_path / "export.jsonl"
+    export.write_text(json.dumps({"id": "5", "opened": "2024-05-01", "title": TITLE, "body": BODY}) + "\n")
+    settings = Settings(data_dir=CACHE.parent, database_url=SecretStr(database), keep_texts=True)
+    assert fill_from_file(settings, REPO, export, 0, lambda progress: None, again=False) == 1
+    quote = "line 5: torch.distributed.DistNetworkError: The server socket has failed to listen"
+    assert quote in replay_history(settings, REPO, None, 10, fit=False)
+    without = settings.model_copy(update={"keep_texts": False})
+    bare = replay_history(without, REPO, None, 10, fit=False)
+    assert "This looks like a known failure" in bare and "line 5" not in bare
+
+    monkeypatch.setenv("DISTRIAGE_DATA_DIR", str(CACHE.parent))
+    monkeypatch.setenv("DISTRIAGE_KEEP_TEXTS", "true")
+    with sync_pool(database, 1) as pool:
+        store = PostgresHistory(pool)
+        repo = store.find(REPO)
+        assert repo is not None
+        ReplayProcess(database)(repo)
+        made = store.kept_replay(repo.key)
+        assert made is not None
+        [comment] = made[1]["comments"]
+        assert quote in comment["text"] and comment["quoted"]
+        store.forget_texts()
+        assert store.kept_replay(repo.key) is None
 
 
 def test_from_github_through_the_app_with_releases_and_without_a_write(database: str) -> None:

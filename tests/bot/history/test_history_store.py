@@ -193,6 +193,36 @@ def test_marks_are_counted_where_the_app_is(store: HistoryStore) -> None:
     assert (one.marks, one.fitted) == (3, 2)
 
 
+def bodies(store: HistoryStore, key: int) -> dict[str, tuple[str, str]]:
+    return {id: (one.title, one.body) for id, one in store.texts(key, ["1", "2", "3", "9"]).items()}
+
+
+def test_texts_come_and_go_with_the_evidence(store: HistoryStore) -> None:
+    key = store.begin("acme/train", "words", 11, 7).key
+    one = replace(kept("1"), text="It hangs.")
+    store.save_page(key, [one, replace(kept("2"), text=""), kept("3")])
+    assert bodies(store, key) == {"1": ("Title 1", "It hangs."), "2": ("Title 2", "")}
+    assert store.issues(key, ["1"])["1"].text is None
+    store.save_page(key, [replace(kept("1"), record=None, outcome=Outcome(False, "closed"))])
+    assert bodies(store, key)["1"] == ("Title 1", "It hangs."), "how it ended changes no text"
+    store.save_page(key, [replace(one, text="Edited."), replace(one, text="Twice in one page.")])
+    assert bodies(store, key)["1"] == ("Title 1", "Twice in one page.")
+    store.save_page(key, [kept("1")])
+    assert set(bodies(store, key)) == {"2"}, "read again without its text, the old one is out of date"
+
+
+def test_texts_go_with_the_issue_with_the_repository_and_all_together(store: HistoryStore) -> None:
+    keys = [store.begin(f"acme/{n}", "words", n, n).key for n in (1, 2, 3)]
+    for key in keys:
+        store.save_page(key, [replace(kept(id), text="It hangs.") for id in "12"])
+    store.drop(keys[0], "1")
+    store.forget(installation_id=2)
+    assert [set(bodies(store, key)) for key in keys] == [{"2"}, set(), {"1", "2"}]
+    assert store.forget_texts() == 3
+    assert bodies(store, keys[0]) == bodies(store, keys[2]) == {}
+    assert store.count(keys[2]) == 2, "the rest of the history stays"
+
+
 def test_one_issue_can_be_dropped(store: HistoryStore) -> None:
     key = store.begin("acme/train", "words", 11, 7).key
     store.save_page(key, [kept("1"), kept("2")])

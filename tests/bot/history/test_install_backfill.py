@@ -288,6 +288,7 @@ def test_from_the_webhook_to_the_kept_history_and_its_replay(
             "github_app_id": APP_ID,
             "github_private_key": SecretStr(state.private_key),
             "backfill_on_install": 60,
+            "keep_texts": True,
         }
         async with opened(**settings) as service:
             work = work_of(service, app, FakeCore(), recorder=Reader())
@@ -305,6 +306,7 @@ def test_from_the_webhook_to_the_kept_history_and_its_replay(
             found = history.find(NAME, REPO.id)
             assert found is not None
             assert history.count(found.key) == 60
+            assert history.texts(found.key, ["90"])["90"].body == "rank 90 hangs"
             kept = history.kept_replay(found.key)
             assert kept is not None and kept[1]["reports"] == 60
             reasons = {d.reason for d in deliveries.newest() if d.event == "backfill"}

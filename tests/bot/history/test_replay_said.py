@@ -16,9 +16,14 @@ from bot.history.replay.labels import LabelRow, LabelSummary, labels_summary
 from bot.history.replay.summary import Summary, midnight, replayed, summary
 from bot.history.replay.told import told
 from bot.history.search import still_open
+from bot.ports import CoreFailed
 from eval.history import Figures, figures
 from eval.metrics import Estimate, wilson
 from knowledge.findings.failure import load_catalogue
+from knowledge.report import Report
+from knowledge.triage import QuotedLine, Triage, VersionConflict
+from knowledge.versions import load_facts
+from tests.bot.fake_core import a_finding, a_triage
 from tests.bot.history.memory_history import MemoryHistory
 from tests.knowledge.history.labelled import examples
 from tests.knowledge.history.tiny import AGAIN, DAY_ONE, OTHERS, made
@@ -26,20 +31,26 @@ from tests.knowledge.history.tiny import AGAIN, DAY_ONE, OTHERS, made
 NAME = "acme/train"
 WEB = "https://github.example"
 ENTRY = next(iter(load_catalogue()))
+FACT = load_facts()[0]
 CLOSED = Outcome(
     False, "closed", "completed", DAY_ONE + timedelta(days=90), closed_by="#1301", released="v0.9.2"
 )
 
 
-def history(outcomes: dict[str, Outcome], told: dict[str, tuple[str, ...] | None]) -> Written:
+def history(
+    outcomes: dict[str, Outcome],
+    told: dict[str, tuple[str, ...] | None],
+    conflicts: dict[str, tuple[str, ...]] | None = None,
+) -> Written:
     """A history of the tiny reports; the last is the second again, word for word, and its copy is of 2025."""
     store = MemoryHistory()
     repo = store.begin(NAME, "words", 1, 1)
     copied = replace(AGAIN, id="7", opened=DAY_ONE + timedelta(days=300))
     for post, record in zip([*OTHERS, AGAIN, copied], made([*OTHERS, AGAIN, copied]), strict=True):
-        record = replace(record, told=told.get(post.id, ()))
+        record = replace(record, told=told.get(post.id, ()), conflicts=(conflicts or {}).get(post.id, ()))
         out = outcomes.get(post.id, still_open())
-        store.save_page(repo.key, [KeptIssue(post.id, post.title, "", "h", post.opened, out, record)])
+        issue = KeptIssue(post.id, post.title, "", "h", post.opened, out, record, text=post.body)
+        store.save_page(repo.key, [issue])
     return Written(store, repo, WEB)
 
 
@@ -76,6 +87,58 @@ def test_known_failures_count_where_it_is_known_whether_they_were_told() -> None
     page = told(found, 1)
     assert page.count("\n### ") == 1 and "... and 2 older ones" in page
     assert "1 issue was read by an older version" in page and "backfill --again" in page
+
+
+def quoting(report: Report) -> Triage:
+    """A triage that quotes the report's own first line."""
+    line = QuotedLine(line=1, text=report.body.splitlines()[0], role="root")
+    found = a_finding(id=ENTRY, title="As fitted to the report", lines=[line])
+    conflict = VersionConflict(id=FACT.id, text=FACT.text, source=FACT.source, explains_line=1)
+    evidence = a_triage(report).evidence.model_copy(update={"lines": [line], "conflicts": [conflict]})
+    return a_triage(report, findings=[found], evidence=evidence)
+
+
+def test_where_texts_are_kept_a_comment_quotes_the_line_that_it_rests_on() -> None:
+    asked: list[Report] = []
+
+    def triage(report: Report) -> Triage:
+        asked.append(report)
+        return quoting(report)
+
+    written = history({}, {"1": (ENTRY,), "3": (ENTRY,)})
+    texts = {one.issue.name: one for one in made_of(replace(written, triage=triage)).comments}
+    assert f"line 1: {OTHERS[2].body}" in texts["#3"].text and "As fitted to the report" in texts["#3"].text
+    assert texts["#3"].quoted and not texts["#7"].quoted, "an earlier issue's comment quotes nothing"
+    assert {(one.id, one.opened) for one in asked} == {
+        (f"{NAME}#1", "2024-05-01"),
+        (f"{NAME}#3", "2024-05-03"),
+    }
+    written.store.forget_texts()
+    bare = {one.issue.name: one for one in made_of(replace(written, triage=triage)).comments}
+    assert "line 1" not in bare["#3"].text and not bare["#3"].quoted
+    assert load_catalogue()[ENTRY].title in bare["#3"].text.replace("\\", "")
+
+
+def test_a_text_over_which_the_core_fails_is_as_if_none_were_kept() -> None:
+    def fail(report: Report) -> Triage:
+        raise CoreFailed("died")
+
+    [comment, _] = made_of(replace(history({}, {"3": (ENTRY,)}), triage=fail)).comments[::-1]
+    assert comment.failures == 1 and not comment.quoted
+
+
+def test_a_version_conflict_that_explains_an_error_is_a_reason_to_comment() -> None:
+    written = history({}, {"4": (ENTRY,)}, {"3": (FACT.id,), "4": (FACT.id,), "5": ("gone",)})
+    found = made_of(written)
+    assert (found.commented, found.failures.named, found.failures.conflicts) == (3, 1, 1)
+    texts = {one.issue.name: one for one in found.comments}
+    assert texts["#3"].text.startswith("Version problem: ") and texts["#3"].about == "version conflict"
+    assert texts["#4"].about == "known failure; version conflict"
+    assert "Version conflicts: below 1 more." in told(found, 0)
+    assert found.advice.choices[2].verdict == "read first"
+    quoted = {one.issue.name: one.text for one in made_of(replace(written, triage=quoting)).comments}
+    assert f"line 1: {OTHERS[2].body}" in quoted["#3"]
+    assert quoted["#4"].count("line 1: ") == 1, "the known failure quotes it already"
 
 
 def test_a_period_counts_only_what_was_opened_in_it_and_keeps_what_was_before() -> None:

@@ -423,6 +423,35 @@ def test_an_earlier_issue_that_is_gone_is_not_compared(doubtful: Bench) -> None:
     assert "2" not in [one.id for found in reader.read for one in found] and doubtful.same() == []
 
 
+def test_a_text_that_is_kept_is_read_without_asking_github(doubtful: Bench) -> None:
+    reader_ = read_by(doubtful, Reader())
+    weights = replace(load_weights(), threshold=0.99)
+    histories = Histories(doubtful.kept, doubtful.recorder, weights, keep_texts=True)
+    doubtful.ports = replace(doubtful.ports, histories=histories)
+    repo = doubtful.kept.find(REPO)
+    assert repo is not None
+    secret = "ghp_" + "a1B2" * 9
+    second = replace(OTHERS[1], body=f"{OTHERS[1].body}\ntoken {secret}")
+    records = made([second])
+    doubtful.kept.save_page(
+        repo.key, [kept_issue(PastIssue(second, still_open()), records[0], with_text=True)]
+    )
+    issue = doubtful.report()
+    del doubtful.repo.issues[2]
+    doubtful.opened(issue)
+    read = {one.id: one for found in reader_.read for one in found[1:]}
+    assert "all_reduce" in read["2"].title and "Watchdog caught" in read["2"].body
+    assert secret not in read["2"].body and "token" in read["2"].body
+    assert [one.id for one in doubtful.same()] == [f"{REPO}#2"]
+    assert doubtful.kept.texts(repo.key, ["6"])["6"].title == AGAIN.title, "the new report's text, too"
+
+
+def test_without_the_setting_a_webhook_leaves_no_text(bench: Bench) -> None:
+    bench.opened(bench.report())
+    repo = bench.kept.find(REPO)
+    assert repo is not None and bench.kept.issues(repo.key, ["6"]) and bench.kept.bodies == {}
+
+
 class CutOff(MemoryHistory):
     """A store whose connection is lost once, after so many rows of an index that is built."""
 

@@ -15,6 +15,15 @@ torch.distributed.DistNetworkError: The server socket has failed to listen on an
 useIpv6: 0, code: -98, name: EADDRINUSE
 ```
 """
+CONFLICT = """Building the extension fails on every node. PyTorch version: 2.1.2+cu121, Python version: 3.10
+nvcc: Cuda compilation tools, release 11.8, V11.8.89
+
+```
+Traceback (most recent call last):
+  File "setup.py", line 3, in <module>
+RuntimeError: The detected CUDA version (11.8) mismatches the version that was used to compile PyTorch (12.1).
+```
+"""
 REGRESSION = f"I bisected this regression to commit abc1234; the release before worked.\n\n{BODY}"
 
 
@@ -34,6 +43,22 @@ def test_what_would_not_help_is_kept_and_not_told(knowledge: Knowledge) -> None:
     found = record(knowledge, REGRESSION)
     assert found.failures and found.told == ()
     assert record(knowledge, "").told == (), "no error, nothing to look for"
+
+
+def test_a_version_conflict_that_explains_the_error_is_kept_and_not_below_a_request(
+    knowledge: Knowledge,
+) -> None:
+    found = record(knowledge, CONFLICT)
+    triaged = triage(Report("acme/train#5", TITLE, CONFLICT), knowledge)
+    assert found.conflicts == triaged.unasked_conflicts == ("toolkit-torch-cuda-12",)
+    assert Record.from_json(found.to_json(), found.vectors).conflicts == found.conflicts
+    asked = triaged.model_copy(update={"type": triaged.type.model_copy(update={"answer": ["feature"]})})
+    elsewhere = triaged.model_copy(update={"scope": "other_field"})
+    assert asked.unasked_conflicts == elsewhere.unasked_conflicts == ()
+    assert (
+        record(knowledge, CONFLICT.replace("release 11.8, V11.8.89", "release 12.1, V12.1.66")).conflicts
+        == ()
+    )
 
 
 def test_one_read_before_it_was_kept_knows_nothing(knowledge: Knowledge) -> None:
