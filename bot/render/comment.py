@@ -63,10 +63,6 @@ Level = Literal["findings", "claims", "always"]
 """What is worth a comment: known failures; or also what the judge claims; or its best guess on every fault."""
 
 
-DEEP = 80
-"""Lines of a report below which an error is easily missed."""
-
-
 @dataclass(frozen=True, slots=True)
 class View:
     """What the comment shows: which sections, from which probabilities on."""
@@ -251,17 +247,12 @@ def _answer(view: View) -> WrittenAnswer | None:
 
 
 def _written(answer: WrittenAnswer, view: View) -> tuple[list[str], list[str]]:
-    """The verified answer, above it the root error where the answer says that this is what is wrong.
+    """The verified answer; with it the commands and code that go into a fold.
 
-    An error that whoever reads the report has just seen isn't repeated. With it the commands and code that go into a
-    fold.
+    No error is quoted: whoever reads it has just read the report, and the fold says which lines it rests on.
     """
-    cited = {number for s in answer.sentences if s.role == "what" for number in s.lines}
-    quotes = [*(q for f in view.findings for q in f.lines), *view.triage.evidence.lines]
-    line = next((q for q in quotes if q.line > DEEP and q.line in cited and q.role == "root"), None)
-    quote = [quoted([line])] if line else []
-    told, folded = answer_parts(answer, VISIBLE_CHARS - sum(map(len, quote)) - 2, cited=False)
-    return [*quote, *told, *_measured(view), *earlier_parts(view.earlier)], folded
+    told, folded = answer_parts(answer, VISIBLE_CHARS, cited=False)
+    return [*told, *_measured(view), *earlier_parts(view.earlier)], folded
 
 
 def _explained(view: View) -> bool:

@@ -14,10 +14,10 @@ from bot.github.records import CommentNote, DraftDecision
 from bot.github.repo_config import LlmMode, RepoConfig
 from bot.jobs.runner import TryLater
 from bot.render.answer import VISIBLE_CHARS, answer_parts
-from bot.render.comment import DEEP, View, render_comment
+from bot.render.comment import View, render_comment
 from bot.serve.compose import LATE_RUNS, github_handler
 from knowledge.report import Report
-from knowledge.triage import AnswerSentence, AnswerSnippet, QuotedLine, SecondReading, Triage, WrittenAnswer
+from knowledge.triage import AnswerSentence, AnswerSnippet, SecondReading, Triage, WrittenAnswer
 from tests.bot.fake_core import FakeCore, a_triage
 from tests.bot.fake_github import FakeIssue
 from tests.bot.world import REPO, World
@@ -211,22 +211,6 @@ def test_a_rejected_draft_leaves_the_comment_and_does_not_come_back(world: World
     assert SAID not in shown(issue)
     kept = world.store.last_triage(world.ref(issue))
     assert kept is not None and kept.triage.answer == core.drafted, "the page still shows it"
-
-
-@pytest.mark.parametrize(("line", "quoted"), [(DEEP, False), (DEEP + 1, True)])
-def test_an_error_deep_in_a_log_is_quoted_and_one_that_was_just_read_is_not(line: int, quoted: bool) -> None:
-    base = a_triage()
-    evidence = base.evidence.model_copy(
-        update={"lines": [QuotedLine(line=line, text="Watchdog caught timeout", role="root")]}
-    )
-    told = WrittenAnswer(
-        sentences=[AnswerSentence(text=SAID, role="what", lines=[line], confidence=0.9)],
-        verified=True,
-        model="m",
-    )
-    changes = {"answer": told, "evidence": evidence, "findings": []}
-    view = View(base.model_copy(update=changes), lambda axis, id: id, written=True)
-    assert (f"line {line}: Watchdog" in render_comment(view).body) is quoted
 
 
 def test_a_command_is_run_and_then_its_output_read() -> None:
