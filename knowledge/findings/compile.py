@@ -77,7 +77,7 @@ def _entry(entry: Failure, ids: Collection[str]) -> Iterator[str]:
     unknown = set(entry.confused_with) - set(ids)
     if unknown:
         yield f"confused with unknown entries: {', '.join(sorted(unknown))}"
-    for pattern in entry.patterns:
+    for pattern in (*entry.patterns, *entry.unless):
         try:
             if re2.compile(pattern).search("") is not None:
                 yield f"matches an empty line: {pattern}"

@@ -40,6 +40,8 @@ class Failure:
     """Signatures that mean this failure and nothing else."""
     patterns: tuple[str, ...] = ()
     """RE2, each searched in one line; a line that matches is this failure nearly always."""
+    unless: tuple[str, ...] = ()
+    """RE2, searched in the whole report; what matches says that it is something else, though a pattern matches."""
     launchers: tuple[str, ...] = ()
     """Ids of launchers (facts.toml); it needs one of them, empty = any."""
     platforms: tuple[str, ...] = ()

@@ -245,7 +245,10 @@ def solved(entry: Failure, reading: Reading) -> bool:
 
 
 def denied(entry: Failure, numbers: tuple[int, ...], reading: Reading) -> bool:
-    """Whether each telltale line is a sentence that says "no" or "not" just before what tells."""
+    """Whether the report says that it's something else: by what the entry names, or by a "not" before what tells."""
+    whole = f"{reading.report.title}\n{reading.report.body}"
+    if any(re2.compile(pattern).search(whole) for pattern in entry.unless):
+        return True
     by_number = {line.number: line for line in reading.lines}
 
     def says_no(number: int) -> bool:

@@ -221,6 +221,13 @@ def test_a_sentence_that_denies_the_failure(text: str, no: bool) -> None:
     assert denied(lost, (number,), read) is no
 
 
+def test_what_an_entry_names_as_something_else() -> None:
+    empty = entry("empty", patterns=("empty parameter list",), unless=(r"(?i)\bfit\b.{0,20}\bworks\b",))
+    error = "```\nValueError: optimizer got an empty parameter list\n```"
+    assert denied(empty, (2,), of(f"{error}\nlr_find fails like this, while fit works."))
+    assert not denied(empty, (2,), of(error))
+
+
 def test_a_line_of_a_log_whose_failure_is_another_one() -> None:
     log = of("```\nopen of the cache: file is locked, trying again\nKeyError: 'labels'\n```")
     assert rests_on_consequences(SHM, (2,), log)
