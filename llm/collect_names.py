@@ -2,7 +2,8 @@
 
 `python -m llm.collect_names FOLDER` reads FOLDER/<framework>/<release>/, where a release is a wheel or a source
 archive that was unpacked (for torch, transformers, accelerate and deepspeed a link to the installed package does).
-Nothing is imported or run: Python is parsed, environment variables are searched for. What stands before the mark in
+Nothing is imported or run: Python is parsed, environment variables are searched for. Of Python itself the folder lib of a
+release is its standard library. What stands before the mark in
 api_names.txt was written by hand and is kept.
 """
 
@@ -111,6 +112,20 @@ SOURCES: dict[str, dict[str, tuple[str, ...]]] = {
         "ray.train": (
             *("train/*.py", "train/torch/*.py", "train/tensorflow/*.py", "train/horovod/*.py"),
             *("train/lightning/*.py", "train/huggingface/**/*.py", "air/config.py", "air/session.py", "air/checkpoint.py"),
+        ),
+    },
+    "python": {
+        "python": (
+            *("argparse.py", "ast.py", "inspect.py", "collections/__init__.py", "functools.py", "contextlib.py", "copy.py"),
+            *("pickle.py", "multiprocessing/*.py", "threading.py", "concurrent/futures/*.py", "logging/__init__.py"),
+            *("warnings.py", "traceback.py", "random.py", "json/*.py", "typing.py", "dataclasses.py", "enum.py"),
+            *("weakref.py", "subprocess.py", "queue.py", "pathlib.py"),
+        ),
+    },
+    "fairseq": {
+        "fairseq": (
+            *("models/**/*.py", "modules/*.py", "criterions/*.py", "tasks/*.py", "data/*.py", "optim/**/*.py", "trainer.py"),
+            *("checkpoint_utils.py", "distributed_utils.py", "distributed/utils.py", "utils.py", "options.py"),
         ),
     },
     "nccl": {"nccl": ("src/**/*.cc", "src/**/*.h", "src/**/*.cu", "src/nccl.h.in", "src/**/*.in")},

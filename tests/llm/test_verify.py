@@ -361,7 +361,7 @@ def test_a_function_within_a_mangled_symbol_was_shown() -> None:
 
 def test_no_listed_name_weakens_a_machine() -> None:
     text = FILE.read_text("utf-8")
-    assert len(text) < 170_000, "small enough to be read at the first answer"
+    assert len(text) < 200_000, "small enough to be read at the first answer"
     names = {name for line in text.splitlines() if not line.startswith("#") for name in line.split()[2:]}
     assert len(names) > 5_000
     assert [name for name in sorted(names) if unsafe(name) or "weights_only" in name.lower()] == []
