@@ -308,7 +308,7 @@ def conflict_parts(conflict: VersionConflict, lines: Sequence[QuotedLine]) -> li
     source = f"[source]({link})" if link else code_span(conflict.source)
     line = next((q for q in lines if q.line == conflict.explains_line), None)
     quote = [quoted([line])] if line is not None else []
-    return [*quote, f"Version problem: {prose(conflict.text, 400)} ({source})"]
+    return [*quote, f"{prose(conflict.text, 400)} ({source})"]
 
 
 def _second(view: View) -> list[str]:

@@ -132,7 +132,7 @@ def test_a_version_conflict_that_explains_an_error_is_a_reason_to_comment() -> N
     found = made_of(written)
     assert (found.commented, found.failures.named, found.failures.conflicts) == (3, 1, 1)
     texts = {one.issue.name: one for one in found.comments}
-    assert texts["#3"].text.startswith("Version problem: ") and texts["#3"].about == "version conflict"
+    assert "([source](" in texts["#3"].text and texts["#3"].about == "version conflict"
     assert texts["#4"].about == "known failure; version conflict"
     assert "Version conflicts: below 1 more." in told(found, 0)
     assert found.advice.choices[2].verdict == "read first"

@@ -175,7 +175,7 @@ def test_only_a_conflict_that_explains_an_error_is_said_with_that_line() -> None
     explaining = base.evidence.model_copy(update={"conflicts": telling})
     assert "conflict" not in shown(base.model_copy(update={"evidence": idle}))
     body = shown(base.model_copy(update={"evidence": explaining}))
-    assert "Version problem: torch 2.3 needs CUDA 11.8. ([source](https://docs.example.org/x))" in body
+    assert "torch 2.3 needs CUDA 11.8. ([source](https://docs.example.org/x))" in body
     assert "line 2: Watchdog caught timeout" in body
 
 
