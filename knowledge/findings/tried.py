@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -64,12 +64,13 @@ class Tried:
 
     def holds(self, advice: Sequence[str]) -> bool:
         """Whether the first setting of these sentences is there, or the first sentence was tried."""
-        first = next((sentence for sentence in advice if _CODE.search(sentence)), "")
-        if any(all(self._has(name) for name in names) for names in _set_by(first)):
+        names = _set_by(next((sentence for sentence in advice if _CODE.search(sentence)), ""))
+        if names and all(map(self._has, names)):
             return True
         return bool(advice) and any(_tries(advice[0], said) for said in self.said)
 
     def _has(self, name: str) -> bool:
+        """Whether a setting with its value is there, a function is called, or an option stands without a value."""
         if _VALUE.search(name):
             return _squeezed(name) in self.own
         return bool(re2.search(rf"(?m){re2.escape(name)}(?:\s+-|\s*\\?$|\()", self.lines))
@@ -103,17 +104,17 @@ def _settings(text: str) -> list[str]:
     return [m.group(1) for span in _CODE.finditer(text) for m in _SETTING.finditer(span.group(1))]
 
 
-def _set_by(sentence: str) -> Iterator[list[str]]:
-    """For the first piece of code that sets something: what stands in a report whose author has done that.
+def _set_by(sentence: str) -> list[str]:
+    """What stands in a report whose author did what the first setting of a sentence says; empty = there is none.
 
-    An option that is to be raised, lowered or left out is in the report because its author has not. So is one that
-    takes a value that the sentence doesn't give; one without a value stands there alone.
+    An option that is to be raised, lowered or left out is in the report because its author has not done that.
     """
+    if _CHANGES.search(sentence):
+        return []
     for span in _CODE.finditer(sentence):
-        settings = [m.group(1) for m in _SETTING.finditer(span.group(1))]
-        if settings and not _CHANGES.search(sentence):
-            yield [*_CALLED.findall(span.group(1)), settings[0]]
-            return
+        if found := _SETTING.search(span.group(1)):
+            return [*_CALLED.findall(span.group(1)), found.group(1)]
+    return []
 
 
 def _name(setting: str) -> str:
