@@ -75,7 +75,7 @@ def findings_of(
             break
         confused = any(match.failure.id in _near(f, matches) for f in shown if f.sure)
         fitted = fit(match.failure, reading)
-        against = objection(match, fitted, reading)
+        against = objection(match, fitted, reading, tried)
         # A guess at what wouldn't help this reporter is hardly ever right either (5 of 201 on labeled real reports).
         if match.lines or not (confused or against not in (None, "tried")):
             sure = match.sure and not confused and not against and sum(f.sure for f in shown) < MAX_SURE

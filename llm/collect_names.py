@@ -2,9 +2,8 @@
 
 `python -m llm.collect_names FOLDER` reads FOLDER/<framework>/<release>/, where a release is a wheel or a source
 archive that was unpacked (for torch, transformers, accelerate and deepspeed a link to the installed package does).
-Nothing is imported or run: Python is parsed, environment variables are searched for. Of Python itself the folder lib of a
-release is its standard library. What stands before the mark in
-api_names.txt was written by hand and is kept.
+Of Python itself a release's only folder is the standard library. Nothing is imported or run: Python is parsed,
+environment variables are searched for. What stands before the mark in api_names.txt was written by hand and is kept.
 """
 
 from __future__ import annotations
@@ -114,6 +113,7 @@ SOURCES: dict[str, dict[str, tuple[str, ...]]] = {
             *("train/lightning/*.py", "train/huggingface/**/*.py", "air/config.py", "air/session.py", "air/checkpoint.py"),
         ),
     },
+    "nccl": {"nccl": ("src/**/*.cc", "src/**/*.h", "src/**/*.cu", "src/nccl.h.in", "src/**/*.in")},
     "python": {
         "python": (
             *("argparse.py", "ast.py", "inspect.py", "collections/__init__.py", "functools.py", "contextlib.py", "copy.py"),
@@ -128,7 +128,6 @@ SOURCES: dict[str, dict[str, tuple[str, ...]]] = {
             *("checkpoint_utils.py", "distributed_utils.py", "distributed/utils.py", "utils.py", "options.py"),
         ),
     },
-    "nccl": {"nccl": ("src/**/*.cc", "src/**/*.h", "src/**/*.cu", "src/nccl.h.in", "src/**/*.in")},
 }  # fmt: skip
 """Framework -> heading in the file -> files, relative to the package."""
 
@@ -271,7 +270,8 @@ def read(path: Path, package: str, found: Found) -> None:
     if package == "tensorflow":
         exported(tree, found)
         return
-    _options(tree, found)
+    if package != "python":  # its modules' own command lines
+        _options(tree, found)
     listed = _all_of(tree)
     stem = path.stem
     found.names |= {part for part in path.parts[-4:-1] if part in _PACKAGES}

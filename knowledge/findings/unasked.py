@@ -214,8 +214,11 @@ _DENIES = re2.compile(
 _EVENT = re2.compile(r"^\s*(?:\d+[smhd]\w*\s+)?Warning\s{2,}[A-Z][A-Za-z]+\s{2,}")
 
 
-def objection(match: Match, fitted: Fitted, reading: Reading) -> Objection | None:
-    """What speaks against saying a match unasked, however sure it is; None = nothing."""
+def objection(match: Match, fitted: Fitted, reading: Reading, tried: Tried) -> Objection | None:
+    """What speaks against saying a match unasked, however sure it is; None = nothing.
+
+    `tried`: what the report shows of what its author has done.
+    """
     entry = match.failure
     if knows_better(entry, reading):
         return "expert"
@@ -234,7 +237,7 @@ def objection(match: Match, fitted: Fitted, reading: Reading) -> Objection | Non
         return "solved"
     if is_the_librarys(entry, reading) and not names_the_fix(entry, reading):
         return "defect"
-    if Tried.of(reading).holds(remedies(fitted.entry.answer)):
+    if tried.holds(remedies(fitted.entry.answer)):
         return "tried"
     return None
 

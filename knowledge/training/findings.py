@@ -29,6 +29,7 @@ from knowledge.findings.fitting import fit as fitted
 from knowledge.findings.matcher import SHIPPED, Match, Matcher, learned_from, save_matcher
 from knowledge.findings.pairs import NAMES, Catalogue, Profiles, Text, entry_texts, example_texts
 from knowledge.findings.source import Example
+from knowledge.findings.tried import Tried
 from knowledge.findings.unasked import objection
 from knowledge.report import Report, issue_of
 from knowledge.training.matching import (
@@ -171,11 +172,11 @@ def _judge(
     group = issue_of(report.id)
     if not real:
         return Judged(group, pairs, frozenset(right), weight, real)
-    lines = dict(zip(pairs.ids, pairs.lines, strict=True))
+    lines, tried = dict(zip(pairs.ids, pairs.lines, strict=True)), Tried.of(found.reading)
 
     def kept_back(id: str, read_by: str = "") -> bool:
         match = Match(catalogue.entries[id], 1.0, lines.get(id, ()), (), True, read_by)
-        return objection(match, fitted(match.failure, found.reading), found.reading) is not None
+        return objection(match, fitted(match.failure, found.reading), found.reading, tried) is not None
 
     quiet = frozenset(id for id in pairs.ids if lines[id] and kept_back(id))
     applies = tuple(id for id in confirmed if not kept_back(id, "a language model"))

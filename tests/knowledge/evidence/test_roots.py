@@ -281,19 +281,26 @@ def test_a_traceback_goes_on_past_a_few_lines_of_others_and_is_given_up_after_ma
         assert find_tracebacks(lines).raised == raised
 
 
-def test_an_import_that_transformers_wraps_has_its_root_below() -> None:
-    found = root_of(
-        "RuntimeError: Failed to import transformers.trainer because of the following error "
-        "(look up to see its traceback):\n"
-        "deepspeed.ops.op_builder.builder.MissingCUDAException: CUDA_HOME does not exist, unable to compile CUDA op(s)"
-    )
-    assert found is not None and found.number == 2
-
-
-def test_a_frame_whose_traceback_was_cut_off_is_not_the_root() -> None:
-    found = root_of(
-        '  File "/opt/lib/python3.10/site-packages/colossalai/kernel/op_builder/utils.py", line 24, in get_version\n'
-        "    raw = subprocess.check_output([nvcc])\n"
-        "FileNotFoundError: [Errno 2] No such file or directory: '/usr/local/cuda/bin/nvcc'"
-    )
-    assert found is not None and found.number == 3
+@pytest.mark.parametrize(
+    ("log", "root"),
+    [
+        (
+            "RuntimeError: Failed to import transformers.trainer because of the following error "
+            "(look up to see its traceback):\n"
+            "deepspeed.ops.op_builder.builder.MissingCUDAException: CUDA_HOME does not exist, "
+            "unable to compile CUDA op(s)",
+            2,
+        ),
+        (
+            '  File "/opt/lib/python3.10/site-packages/colossalai/kernel/op_builder/utils.py", '
+            "line 24, in get_version\n"
+            "    raw = subprocess.check_output([nvcc])\n"
+            "FileNotFoundError: [Errno 2] No such file or directory: '/usr/local/cuda/bin/nvcc'",
+            3,
+        ),
+    ],
+    ids=["an import that transformers wraps", "a frame whose traceback was cut off"],
+)
+def test_what_only_leads_to_the_error_is_not_the_root(log: str, root: int) -> None:
+    found = root_of(log)
+    assert found is not None and found.number == root

@@ -11,6 +11,7 @@ from knowledge.evidence import Reading, read_report
 from knowledge.findings.conditions import contradicted, held_by
 from knowledge.findings.fitting import fit
 from knowledge.findings.matcher import Match
+from knowledge.findings.tried import Tried
 from knowledge.findings.unasked import objection
 from knowledge.report import Report
 from tests.knowledge.findings.tiny import TABLE, entry
@@ -48,7 +49,7 @@ def test_what_is_contradicted_is_not_said_unasked_and_shown_only_with_a_line() -
     one = entry("one", launchers=("srun",))
     reading = of("It fails:\n\n```\ntorchrun a.py\nRuntimeError: no\n```")
     told = Match(one, 0.9, (5,), (), sure=True)
-    assert objection(told, fit(one, reading), reading) == "condition"
+    assert objection(told, fit(one, reading), reading, Tried.of(reading)) == "condition"
     (finding,) = findings_of([told], reading)
     assert not finding.sure
     assert findings_of([Match(one, 0.9, (), (), sure=False)], reading) == []

@@ -256,7 +256,7 @@ def test_a_release_that_has_the_fix() -> None:
 def test_objections_name_their_reason() -> None:
     def against(one: Failure, text: str, title: str = "It fails") -> str | None:
         reading = of(text, title=title)
-        return objection(Match(one, 0.99, (0,), (), True), fit(one, reading), reading)
+        return objection(Match(one, 0.99, (0,), (), True), fit(one, reading), reading, Tried.of(reading))
 
     assert against(P2P, "It hangs.") is None
     assert against(P2P, "It is a regression.") == "expert"
@@ -270,7 +270,7 @@ def test_objections_name_their_reason() -> None:
 
 def test_objections_of_who_the_entry_is_for() -> None:
     def against(one: Failure, reading: Reading, lines: tuple[int, ...] = (0,)) -> str | None:
-        return objection(Match(one, 0.99, lines, (), True), fit(one, reading), reading)
+        return objection(Match(one, 0.99, lines, (), True), fit(one, reading), reading, Tried.of(reading))
 
     misuse = entry("misuse", frameworks=("pytorch",), cause=("device_placement",), answer="It is so. Do.")
     keras = of("It fails with tensorflow 2.4.", "keras-team/keras#1")
