@@ -306,7 +306,8 @@ def _with_shared(case: Neighbour, reading: Reading, knowledge: Knowledge) -> Nei
 def fingerprints(posts: Sequence[Post], knowledge: Knowledge, *, with_failures: bool = True) -> list[Record]:
     """The record of each post, in order.
 
-    The catalogue is asked only where the report shows an error: that costs twice what the rest does.
+    The catalogue is asked only where the report shows an error and a line that tells of a known failure or a version
+    conflict: that costs twice what the rest does, and without such a line nothing is sure.
     """
     from knowledge.history.record import records_of
 
@@ -327,9 +328,14 @@ def _with_failures(record: Record, post: Post, knowledge: Knowledge) -> Record:
     if not _shows_error(record):
         return replace(record, told=())
     name = f"{post.tracker}#{post.id}" if post.tracker and post.id.isdecimal() else post.id
-    found = examine(Report(name, post.title, to_markdown(post.body)), knowledge)
+    report = Report(name, post.title, to_markdown(post.body))
+    reading = read_report(report, knowledge.table)
+    conflict = any(one.explains_line for one in conflicts_of(reading))
+    if not conflict and not (knowledge.matcher and knowledge.matcher.catalogue.telltale(reading)):
+        return replace(record, told=())
+    found = examine(report, knowledge)
     failures = tuple(match.failure.id for match in found.matches if match.sure)
-    if not failures and not any(one.explains_line for one in conflicts_of(found.reading)):
+    if not failures and not conflict:
         return replace(record, told=())
     said = conclude(found, knowledge)
     return replace(record, failures=failures, told=said.unasked, conflicts=said.unasked_conflicts)

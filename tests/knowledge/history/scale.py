@@ -4,6 +4,7 @@
     python -m tests.knowledge.history.scale search [RECORDS] [QUERIES]
     python -m tests.knowledge.history.scale many   [REPOSITORIES] [RECORDS] [QUERIES]
     python -m tests.knowledge.history.scale fill   [ISSUES]
+    python -m tests.knowledge.history.scale read   REPORTS [NUMBER]  the reading of reports alone, by the real encoder
     python -m tests.knowledge.history.scale reload [RECORDS] [QUERIES]
     python -m tests.knowledge.history.scale workers [PROCESSES] [RECORDS] [QUERIES]
     python -m tests.knowledge.history.scale facts  REPORTS         what the search by facts finds, of GitHub's reports
@@ -18,6 +19,8 @@ import os
 
 os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 
+import gzip
+import json
 import multiprocessing
 import sys
 import time
@@ -37,12 +40,14 @@ import numpy.typing as npt
 
 from bot.db.connect import sync_pool
 from bot.github.app import App
+from bot.github.history_jobs import InPieces
 from bot.history.backfill import PAGE
 from bot.history.backfill import fill as fill_from
 from bot.history.records import KeptIssue, Outcome, Progress, RepoHistory
 from bot.history.search import Histories
 from bot.history.store import PostgresHistory
 from bot.ports import Recorded
+from bot.runtime.core import EngineCore
 from bot.settings import load_settings
 from embeddings.encoder import OnnxEncoder
 from knowledge.history.index import GrowingIndex, Index, best, fused
@@ -376,6 +381,29 @@ def facts(file: Path) -> None:
         print(f"{name}: {count} among the first {most}")
 
 
+def read(file: Path, number: int) -> None:
+    """What reading reports for a back-fill costs, in pages and pieces as the service does, and how fast that goes."""
+    core = EngineCore(load_settings())
+    recorder = InPieces(core)
+    with (gzip.open if file.suffix == ".gz" else open)(file, "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in islice(lines, number)]
+    posts = [
+        Post(row["id"].rpartition("#")[2], row["title"], row["body"], tracker=row["id"].rpartition("#")[0])
+        for row in rows
+    ]
+    recorder.records(posts[:PAGE])
+    pages = [posts[at : at + PAGE] for at in range(0, len(posts), PAGE)]
+    began, (seconds, made) = time.perf_counter(), timed(lambda: [recorder.records(page) for page in pages])
+    passed = time.perf_counter() - began
+    records = [one for page in made for one in page.records]
+    errors = sum(bool(one.lines or one.signatures or one.exception) for one in records)
+    known = sum(bool(one.failures) for one in records)
+    print(f"{len(records)} reports, {errors} show an error, {known} a known failure")
+    cpu, clock = 1000 * seconds / len(posts), 1000 * passed / len(posts)
+    print(f"{cpu:.0f} ms of CPU time and {clock:.0f} ms by the clock a report,", end=" ")
+    print(f"{3600 * len(posts) / PAGE / passed:,.0f} pages an hour")
+
+
 if __name__ == "__main__":
     command, *given = sys.argv[1:]
     numbers = [int(one.replace("_", "")) for one in given if one.replace("_", "").isdecimal()]
@@ -383,6 +411,8 @@ if __name__ == "__main__":
         shape(Path(given[0]) if given else None)
     if command == "facts":
         facts(Path(given[0]))
+    if command == "read":
+        read(Path(given[0]), *(numbers or [1_000]))
     if command == "search":
         search(*(numbers + [200_000, 200][len(numbers) :]))
     if command == "many":

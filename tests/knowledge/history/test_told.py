@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from knowledge.engine import Knowledge, fingerprints, triage
+import pytest
+
+from knowledge.engine import Knowledge, examine, fingerprints, triage
+from knowledge.findings.compile import read_catalogue
 from knowledge.history.record import Post, Record
 from knowledge.report import Report
 
@@ -68,3 +71,17 @@ def test_one_read_before_it_was_kept_knows_nothing(knowledge: Knowledge) -> None
     assert found.told is None
     [triaged] = fingerprints([Post("5", TITLE, BODY)], knowledge, with_failures=False)
     assert triaged.told is None
+
+
+@pytest.mark.parametrize("kind", ["telltale", "plain", "near_miss"])
+def test_leaving_the_catalogue_unasked_where_no_line_tells_loses_nothing(
+    knowledge: Knowledge, kind: str
+) -> None:
+    _, by_entry = read_catalogue()
+    examples = [e for of_entry in by_entry.values() for e in of_entry if e.kind == kind][::40]
+    made = fingerprints([Post(str(n), e.title, e.body) for n, e in enumerate(examples)], knowledge)
+    for number, (example, kept) in enumerate(zip(examples, made, strict=True)):
+        found = examine(Report(str(number), example.title, example.body), knowledge)
+        sure = tuple(match.failure.id for match in found.matches if match.sure)
+        shows_error = bool(kept.lines or kept.signatures or kept.exception)
+        assert kept.failures == (sure if shows_error else ()), example.title
