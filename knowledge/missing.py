@@ -14,8 +14,8 @@ from knowledge.text.words import listed
 from knowledge.triage import Axis, Distributed, MissingItem
 
 MOST = 2
-LIKELY = 0.3
-"""A symptom less probable than this is nothing to ask after."""
+LIKELY = 0.5
+"""From which probability on a hang that isn't claimed is asked after, where the report speaks of one."""
 ENOUGH = 3
 """Lines of log that make a log."""
 LITTLE = 300
@@ -38,6 +38,10 @@ _SAID = {
         r"|[-_](?:master|main|nightly)\b"
     ),
 }
+_STANDS_STILL = re2.compile(
+    r"(?i)\b(?:hangs?|hung|hanging|stuck|stalls?|stalled|fr(?:ee|o)z\w+|dead-?lock\w*|pauses?|blocks? forever|waits? (?:for ever|forever|indefinitely)"
+    r"|never (?:returns?|ends?|exits?|finish\w*|completes?|starts?|progress\w*)|no progress)\b"
+)
 _STACKS = re2.compile(
     r"(?m)py-spy|\bgdb\b|pstack|faulthandler|most recent call first|\((?:active|idle)(?:\+gil)?\)|^\W{0,4}#\d+ +0x|gstack"
     r"|thread apply all|^\W{0,4}Thread \S+ \(|\bKeyboardInterrupt\b"
@@ -98,7 +102,7 @@ def ask_for(reading: Reading, axes: Mapping[str, Axis], distributed: Distributed
     if not _says_something(reading):
         return []
     text = "\n".join([reading.report.title, *(line.text for line in reading.lines)])
-    symptom = _symptom(axes["symptom"])
+    symptom = _symptom(axes["symptom"], text)
     several = distributed.answer is not False
     if symptom in _HANGS:
         asks = [] if symptom == "B.2" and _ERROR.search(text) else _stacks(reading, text)
@@ -128,14 +132,13 @@ def holds(item: str, text: str) -> bool:
     return item in _HELD and bool(_HELD[item].search(text))
 
 
-def _symptom(axis: Axis) -> str:
-    """The symptom that is asked after: hangs are one here; "" where none is likely."""
+def _symptom(axis: Axis, text: str) -> str:
+    """The symptom that is asked after: hangs are one here; "" where none is sure enough."""
     if axis.answer:
         return axis.answer[0]
-    hangs = sum(ranked.p for ranked in axis.ranking if ranked.id in _HANGS)
-    if hangs >= 0.5:
-        return next(ranked.id for ranked in axis.ranking if ranked.id in _HANGS)
-    return axis.ranking[0].id if axis.ranking and axis.ranking[0].p >= LIKELY else ""
+    hangs = [ranked for ranked in axis.ranking if ranked.id in _HANGS]
+    likely = sum(ranked.p for ranked in hangs) >= LIKELY and _STANDS_STILL.search(text)
+    return hangs[0].id if likely else ""
 
 
 def _stacks(reading: Reading, text: str) -> list[MissingItem]:
@@ -159,7 +162,8 @@ def _log(reading: Reading, text: str, *, claimed: bool) -> list[MissingItem]:
     if _LEAK.search(text):
         return []
     # A log that is there and cannot be read is worth asking for, however much is said besides.
-    if not (_FAILS.search(text) if claimed else _ATTACHED.search(text) or len(reading.prose) < LITTLE):
+    little = len(reading.prose) < LITTLE and (_FAILS.search(text) or _PICTURE.search(text))
+    if not (_FAILS.search(text) if claimed else little or _ATTACHED.search(text)):
         return []
     return [MissingItem(id="log", ask=f"Please post the log from the first error onward{_as_text(text)}.")]
 

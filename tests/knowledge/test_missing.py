@@ -136,6 +136,17 @@ def test_an_unlikely_symptom_is_not_asked_after() -> None:
     assert [item.ask for item in ask_for(short, axes, Distributed(p=0.5, answer=None))] == [
         "Please post the log from the first error onward, as text rather than a picture."
     ]
+    strange = read_report(Report("a/b#1", "Odd range", "Actions are in [0, 13) instead of [0, 20)."), TABLE)
+    assert ask_for(strange, axes, Distributed(p=0.5, answer=None)) == [], "nothing fails, so there is no log"
+
+
+def test_a_likely_hang_is_asked_after_where_the_report_speaks_of_one() -> None:
+    axes = {"symptom": Axis(ranking=[Ranked(id="D.2.1", p=0.6)], answer=[], answer_set=[])}
+    apart = Distributed(p=0.5, answer=None)
+    told = read_report(Report("a/b#1", "Training gets stuck after an epoch", "As the title says."), TABLE)
+    assert [item.id for item in ask_for(told, axes, apart)] == ["stacks"]
+    other = read_report(Report("a/b#1", "Too many workers are started", "As the title says."), TABLE)
+    assert ask_for(other, axes, apart) == []
 
 
 @pytest.mark.parametrize(
