@@ -10,6 +10,7 @@ from knowledge.corrections import correct_axes, measured_under
 from knowledge.diagnostics.choose import quick_checks
 from knowledge.diagnostics.compose import compose_script
 from knowledge.evidence import Reading
+from knowledge.evidence.lines import Kind
 from knowledge.evidence.reading import summarise
 from knowledge.evidence.units import cut, words_that_tell
 from knowledge.findings.failure import Failure, agrees
@@ -44,6 +45,8 @@ MAX_FINDINGS = 3
 MAX_SURE = 2
 BESIDE = 0.1
 """A finding less than a tenth as probable as the one before it is not worth a reader's time."""
+INSTEAD = 0.15
+"""How probable a guess must be where the log shows another error than the entry's: below it none of 105 was right."""
 QUOTED_LINES = 2
 MOST_READ = 20
 """Telling lines of which these are taken: a log may repeat one a thousand times."""
@@ -54,15 +57,13 @@ def findings_of(
     matches: Sequence[Match],
     reading: Reading,
     given: Mapping[AxisName, Sequence[str]] | None = None,
-    least: float = 0.0,
 ) -> list[Finding]:
     """At most three findings, the most probable first.
 
     One whose near miss is said, or that wouldn't help this reporter (knowledge/findings/unasked.py), needs a telltale
     line; beside its near miss it isn't said unasked.
 
-    `given`: what people set on an axis; an entry that says something else there is left out. `least`: no probability
-    below it.
+    `given`: what people set on an axis; an entry that says something else there is left out.
     """
     shown: list[Finding] = []
     if not matches:
@@ -71,16 +72,24 @@ def findings_of(
     # What is said unasked comes first, though something that only sounds like it be likelier.
     matches = _earlier_first(sorted(matches, key=lambda match: not match.sure))
     for match in (m for m in matches if agrees(m.failure, given or {})):
-        if len(shown) == MAX_FINDINGS or match.p < max(least, BESIDE * shown[-1].p if shown else 0.0):
+        if len(shown) == MAX_FINDINGS or (shown and match.p < BESIDE * shown[-1].p):
             break
         confused = any(match.failure.id in _near(f, matches) for f in shown if f.sure)
         fitted = fit(match.failure, reading)
         against = objection(match, fitted, reading, tried)
         # A guess at what wouldn't help this reporter is hardly ever right either (5 of 201 on labeled real reports).
-        if match.lines or not (confused or against not in (None, "tried")):
+        useless = confused or against not in (None, "tried")
+        if match.lines or not (useless or match.p < _least_of_guess(match, reading)):
             sure = match.sure and not confused and not against and sum(f.sure for f in shown) < MAX_SURE
             shown.append(_finding(match, fitted, reading, tried, sure=sure))
     return shown
+
+
+def _least_of_guess(match: Match, reading: Reading) -> float:
+    """How probable an entry must be that no line shows, to be worth a word to whoever asks."""
+    lines = {line.number: line for line in reading.lines if line.kind is Kind.LOG}
+    fails = any(d.role == "root" and d.number in lines for d in reading.decisive if not d.in_title)
+    return INSTEAD if fails and match.failure.patterns else REMOTE
 
 
 def _earlier_first(matches: list[Match]) -> list[Match]:
@@ -222,8 +231,7 @@ def conclude_from(
         fix=axes["fix"],
         distributed=distributed,
         evidence=summarise(reading, claims=any(axes[axis].answer for axis in ("stage", "symptom", "cause"))),
-        # What was measured says more than a remote likeness.
-        findings=findings_of(matches, reading, given, REMOTE if measured else 0.0) if failing else [],
+        findings=findings_of(matches, reading, given) if failing else [],
         neighbours=_nearest(neighbours, axes["type"].top, 0 if elsewhere else min(top, 5)),
         advice=Advice(fixes=[]) if elsewhere else advice,
         missing=ask_for(reading, axes, distributed) if fault or scope == "too_little" else [],

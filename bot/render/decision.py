@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bot.render.answer import written
-from bot.render.wording import by_support, classified, opening, with_cases, without_bold
+from bot.render.wording import classified, opening, usual_fixes, without_bold
 from knowledge.taxonomy import Taxonomy
 from knowledge.triage import Triage
 
@@ -93,7 +93,7 @@ def _general_steps(triage: Triage) -> list[str]:
     steps = [c.text for c in triage.evidence.conflicts if c.explains_line is not None][:1]
     steps += [f"{check.run}: {check.reading}" for check in triage.checks[:1]]
     steps += [item.ask for item in triage.missing[:1]]
-    steps += [fix.text for fix in by_support(with_cases(triage.advice)[:2])[:1]]
+    steps += [fix.text for fix in usual_fixes(triage, 2)[:1]]
     return steps[:2]
 
 

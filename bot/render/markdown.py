@@ -14,13 +14,13 @@ from bot.render.wording import (
     SIMILAR,
     TRIED,
     TRIED_ALREADY,
-    by_support,
     classified,
     is_guess,
     named,
     opening,
     percent,
     supported,
+    usual_fixes,
     with_cases,
 )
 from knowledge.taxonomy import Taxonomy
@@ -82,7 +82,7 @@ def _items(finding: Finding) -> list[str]:
 
 
 def _advice(triage: Triage) -> list[str]:
-    fixes = by_support(with_cases(triage.advice)[:VISIBLE_FIXES])
+    fixes = usual_fixes(triage, VISIBLE_FIXES)
     if not fixes:
         return []
     lines = [f"- {prose(f.text)}" for f in fixes]

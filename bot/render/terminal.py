@@ -30,7 +30,7 @@ from bot.render.wording import (
     shown_line,
     supported,
     telling,
-    with_cases,
+    usual_fixes,
     without_bold,
 )
 from knowledge.taxonomy import Taxonomy
@@ -307,7 +307,7 @@ def _fixes(triage: Triage, source: Source, *, long: bool) -> RenderableType | No
         return None
     if not long:
         said = {text for _, text in decision(triage, source)}
-        fixes = [fix for fix in by_support(with_cases(triage.advice)[:BRIEF_FIXES]) if fix.text not in said]
+        fixes = [fix for fix in usual_fixes(triage, BRIEF_FIXES) if fix.text not in said]
         return Group(*(Text(f"- {fix.text}") for fix in fixes)) if fixes else None
     parts = [
         Text.assemble(f"- {fix.text}", (f"  {supported(fix.support)}; {fix.p:.0%}", "dim"))

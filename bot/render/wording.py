@@ -184,6 +184,15 @@ def by_support(fixes: Sequence[FixAdvice]) -> list[FixAdvice]:
     return sorted(fixes, key=lambda fix: -fix.support.count)
 
 
+def usual_fixes(triage: Triage, most: int) -> list[FixAdvice]:
+    """What resolved labelled cases of this kind; nothing where neither symptom nor cause is claimed.
+
+    Without a claim it is what fits most failures, and so none in particular.
+    """
+    known = triage.type.answer == ["fault"] and (triage.symptom.answer or triage.cause.answer)
+    return by_support(with_cases(triage.advice)[:most]) if known else []
+
+
 def telling(lines: Sequence[QuotedLine], most: int) -> list[QuotedLine]:
     """The `most` lines that tell most, roots first, with the author's own diagnosis, in the order of the report."""
     best = sorted(lines, key=lambda line: _ROLES[line.role])

@@ -33,14 +33,13 @@ from bot.render.wording import (
     TRIED,
     TRIED_ALREADY,
     UNCLEAR,
-    by_support,
     how_sure,
     is_guess,
     opening,
     percent,
     shown_line,
     telling,
-    with_cases,
+    usual_fixes,
 )
 from knowledge.triage import (
     AXES,
@@ -200,7 +199,7 @@ SHOWN = 3
 
 def fixes(view: View) -> list[Block]:
     """The three most probable fixes, the one that more labelled cases stand behind first."""
-    found = by_support(with_cases(view.triage.advice)[:SHOWN])
+    found = usual_fixes(view.triage, SHOWN)
     if not found:
         return []
     told = len(found) if view.extras else 1

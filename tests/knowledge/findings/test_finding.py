@@ -22,6 +22,8 @@ READING = read_report(
     SignatureTable([]),
 )
 
+TOLD = read_report(Report("r", "Port problem", "The second job fails, I think."), SignatureTable([]))
+
 
 def entry(id: str, confused_with: tuple[str, ...] = ()) -> Failure:
     return Failure(
@@ -48,11 +50,19 @@ def test_at_most_three_are_shown_two_of_them_sure() -> None:
     assert [f.sure for f in shown] == [True, True, False]
 
 
-def test_none_is_shown_beside_one_ten_times_as_probable_nor_below_the_least() -> None:
-    assert [f.id for f in findings_of([match("a", 0.6), match("b", 0.05)], READING)] == ["a"]
-    assert [f.id for f in findings_of([match("a", 0.3), match("b", 0.05)], READING)] == ["a", "b"]
-    assert [f.id for f in findings_of([match("a", 0.03)], READING)] == ["a"]
-    assert findings_of([match("a", 0.03)], READING, least=0.05) == []
+def test_none_is_shown_beside_one_ten_times_as_probable() -> None:
+    assert [f.id for f in findings_of([match("a", 0.6), match("b", 0.05)], TOLD)] == ["a"]
+    assert [f.id for f in findings_of([match("a", 0.3), match("b", 0.05)], TOLD)] == ["a", "b"]
+
+
+def test_a_guess_has_to_be_likelier_where_the_log_shows_another_error() -> None:
+    assert [f.id for f in findings_of([match("a", 0.03)], TOLD)] == ["a"]
+    assert findings_of([match("a", 0.01)], TOLD) == []
+    assert findings_of([match("a", 0.03)], READING) == []
+    assert [f.id for f in findings_of([match("a", 0.2)], READING)] == ["a"]
+    no_line_to_show = replace(match("a", 0.03), failure=replace(entry("a"), patterns=()))
+    assert [f.id for f in findings_of([no_line_to_show], READING)] == ["a"]
+    assert [f.id for f in findings_of([match("a", 0.01, lines=(4,))], READING)] == ["a"], "a line tells"
 
 
 def test_a_near_miss_of_a_sure_finding_is_shown_only_with_a_line_of_its_own() -> None:
