@@ -29,6 +29,10 @@ class Framework:
     variables: set[str] = field(default_factory=set)
 
 
+SHORT = 2
+"""Letters of a loop's variable ("p.grad"), which stands for something of whatever framework has the attribute."""
+
+
 @cache
 def frameworks() -> dict[str, Framework]:
     """Framework -> its names; settings that weaken a machine are left out.
@@ -91,7 +95,7 @@ def public_name(name: str, shown: Callable[[str], bool]) -> bool:
         if head in one.modules:
             found = one.names.issuperset(rest)
         else:
-            theirs = head in one.objects or head in one.names or head in one.arguments
+            theirs = head in one.objects or head in one.names or head in one.arguments or len(head) <= SHORT
             found = (theirs or shown(head)) and all(p in one.names or p in one.arguments for p in rest)
         if found:
             return True

@@ -68,7 +68,8 @@ _NODES = (
         ast.cmpop,
     ),
     *(ast.If, ast.IfExp, ast.For, ast.With, ast.withitem),
-    *(ast.FunctionDef, ast.ClassDef, ast.arguments, ast.arg, ast.Return),
+    *(ast.FunctionDef, ast.ClassDef, ast.Lambda, ast.arguments, ast.arg, ast.Return),
+    *(ast.Try, ast.ExceptHandler),
     *(ast.ListComp, ast.DictComp, ast.GeneratorExp, ast.comprehension),
 )
 
@@ -258,10 +259,16 @@ def code_fault(code: Snippet, material: Material) -> str | None:
         return "does not parse"
     if unsafe(ast.unparse(tree)):
         return "unsafe"
-    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     # A name bound here stands for something that had to be allowed itself: `m = torch.nn.Linear(2, 2)`, then `m(x)`.
-    own |= {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    own = bound_names(text)
     return next((fault for node in ast.walk(tree) if (fault := _node_fault(node, material, own))), None)
+
+
+def bound_names(text: str) -> set[str]:
+    """The functions, classes and variables that a piece of code that parses defines."""
+    tree = ast.parse(text)
+    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    return own | {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
 def plain_code(text: str) -> str:
@@ -277,8 +284,12 @@ def _node_fault(node: ast.AST, material: Material, own: Collection[str]) -> str 
         return "text in code"
     if isinstance(node, ast.Import | ast.ImportFrom):
         return _import_fault(node)
-    if isinstance(node, ast.FunctionDef):
+    if isinstance(node, ast.FunctionDef | ast.Lambda):
         return _function_fault(node)
+    if isinstance(node, ast.ExceptHandler):
+        # A bare one, or one of everything, would hide the very error.
+        narrow = node.type is not None and ast.unparse(node.type) not in ("Exception", "BaseException")
+        return None if narrow else "construct"
     if isinstance(node, ast.ClassDef):
         return _class_fault(node)
     if isinstance(node, ast.Attribute | ast.Name):
@@ -296,11 +307,17 @@ def _node_fault(node: ast.AST, material: Material, own: Collection[str]) -> str 
     return None
 
 
-def _function_fault(node: ast.FunctionDef) -> str | None:
-    """A function has no decorator, takes no known name for its own, and does something."""
-    taken = {node.name, *(arg.arg for arg in ast.walk(node) if isinstance(arg, ast.arg))}
+def _function_fault(node: ast.FunctionDef | ast.Lambda) -> str | None:
+    """A function has documented decorators alone, takes no known name for its own, and does something."""
+    taken = {arg.arg for arg in ast.walk(node) if isinstance(arg, ast.arg)}
+    decorators: list[ast.expr] = []
+    if isinstance(node, ast.FunctionDef):
+        taken.add(node.name)
+        decorators = node.decorator_list
     known = words("code", "calls") | words("code", "modules") | _no_call()
-    return "construct" if node.decorator_list or taken & known else None
+    names = [ast.unparse(one.func if isinstance(one, ast.Call) else one) for one in decorators]
+    fine = all("." in name and public_name(name, lambda word: False) for name in names)
+    return "construct" if not fine or taken & known else None
 
 
 def _class_fault(node: ast.ClassDef) -> str | None:

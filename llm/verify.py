@@ -20,7 +20,15 @@ from knowledge.redaction import redact
 from knowledge.text.quote import has_unseen
 from llm.api_names import public_name, public_option, public_variable
 from llm.draft import CORE, Draft, Material, Sentence, Snippet, refused, unsafe, words
-from llm.snippets import code_fault, command_fault, documented, known_package, plain_code, version_in
+from llm.snippets import (
+    bound_names,
+    code_fault,
+    command_fault,
+    documented,
+    known_package,
+    plain_code,
+    version_in,
+)
 
 WORDS = 150
 SENTENCES = 10
@@ -131,8 +139,10 @@ class Held:
 class Known:
     """The material as the rules look things up in it."""
 
-    def __init__(self, material: Material) -> None:
+    def __init__(self, material: Material, defined: Collection[str] = ()) -> None:
+        """`defined`: what code that is shown beside the sentences defines."""
         self.material = material
+        self.defined = frozenset(defined)
         self.report = "\n".join(material.lines.values())
         self.ours = "\n".join(
             (*material.entries.values(), *material.cases.values(), material.ours, *material.versions.values())
@@ -182,7 +192,9 @@ class Known:
 
 def held(draft: Draft, material: Material) -> Held:
     """What may be said of a draft. Sentences keep their order; too long a draft is cut at its end."""
-    known, voided = Known(material), list[Voided]()
+    voided = list[Voided]()
+    code = _snippets("code", draft.code, Known(material), voided)
+    known = Known(material, {name for one in code for name in bound_names(one.text)})
     sentences: list[Sentence] = []
     count = questions = 0
     gone = False
@@ -205,7 +217,6 @@ def held(draft: Draft, material: Material) -> Held:
     commands = tuple(
         c for c in _snippets("command", draft.commands, known, voided) if f"`{c.text}`" not in said
     )
-    code = _snippets("code", draft.code, known, voided)
     left = _pointing_somewhere(Draft(tuple(sentences), commands, code), draft)
     return Held(left if has_core(left) else None, tuple(voided))
 
@@ -351,7 +362,9 @@ def _addresses(text: str, known: Known) -> str | None:
     for pattern in (_ADDRESS, _DOMAIN):
         for match in pattern.finditer(text):
             place = str(match.group(0)).rstrip(".,;:)'\"")
-            if not (_SOURCE_FILE.match(place) and f"`{place}`" in text and known.has(place)):
+            source = _SOURCE_FILE.match(place) and f"`{place}`" in text and known.has(place)
+            # `log.info` and `trainer.test()` end like hosts do.
+            if not (source or (f"`{place}" in text and public_name(place, lambda word: False))):
                 return "link"
     for match in _IP.finditer(text):
         try:
@@ -453,7 +466,7 @@ def _names(text: str, known: Known) -> str | None:
         last = name.replace("::", ".").rpartition(".")[2]
         if known.has(name) or documented(name) or name in words("code", "calls") or known_package(name):
             continue
-        if last in _BUILT_IN or _INTRINSIC.fullmatch(name):
+        if last in _BUILT_IN or _INTRINSIC.fullmatch(name) or name in known.defined:
             continue
         # An attribute that was shown, of an object that was shown.
         if "." in name and all(known.has(part) for part in name.split(".")):

@@ -120,6 +120,11 @@ def test_an_attack_in_the_report_changes_nothing_of_an_honest_draft() -> None:
         "Replace `loss.backward()` with `model_engine.backward(loss)`.",
         "Pass `-torch.eye(2)` as the input.",
         "Call `MPI.COMM_WORLD.Abort(1)` on failure.",
+        "The profiler keeps a reference to `log.info` in that case.",
+        "Call `trainer.test()` without a model.",
+        "Sort them with `key=lambda p: p.grad` on every rank.",
+        "Place the call under `tf.device('/CPU:0')` as a workaround.",
+        "On that release, `HOROVOD_GPU_ALLREDUCE` does this.",
     ],
 )
 def test_what_a_maintainer_would_write_passes(text: str) -> None:
@@ -374,6 +379,28 @@ def test_code_may_define_what_it_calls() -> None:
     assert code_fault(Snippet("python", code, "Means."), MATERIAL) is None
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "@torch.no_grad()\ndef step(x):\n    return sum(x)\nprint(step([1]))",
+        "print(sorted([[2, 1]], key=lambda pair: len(pair)))",
+        "try:\n    from torch.optim.lr_scheduler import LRScheduler\nexcept ImportError:\n    print('old')",
+    ],
+)
+def test_code_may_use_documented_decorators_lambdas_and_narrow_handlers(code: str) -> None:
+    assert code_fault(Snippet("python", code, "Works."), MATERIAL) is None
+
+
+def test_a_sentence_may_name_what_the_code_beside_it_defines() -> None:
+    names = Sentence("Call `ring_rows(x)` before each step.", "check", reasoning=True)
+    code = Snippet("python", "def ring_rows(x):\n    return sum(x)\nprint(ring_rows([1]))", "It sums.")
+    found = held(Draft((WHAT, CHECK, names), code=(code,)), MATERIAL)
+    assert found.draft is not None and names in found.draft.sentences
+    refused = replace(code, text=code.text.replace("sum(x)", "open(x)"))
+    found = held(Draft((WHAT, CHECK, names), code=(refused,)), MATERIAL)
+    assert found.draft is not None and names not in found.draft.sentences
+
+
 def test_code_may_refine_a_documented_class() -> None:
     code = (
         "from pytorch_lightning import Callback\nclass Count(Callback):\n"
@@ -386,9 +413,13 @@ def test_code_may_refine_a_documented_class() -> None:
     "code",
     [
         "def print(text):\n    return sum(text)\nprint([1])",
-        "@torch.no_grad()\ndef step(x):\n    return sum(x)\nstep([1])",
+        "@no_such_thing()\ndef step(x):\n    return sum(x)\nstep([1])",
+        "@torch.no_such_thing()\ndef step(x):\n    return sum(x)\nstep([1])",
         "def step(x):\n    return x.system('ls')\nstep([1])",
-        "step = lambda x: x\nprint(step(1))",
+        "step = lambda x: x.system('ls')\nprint(step(1))",
+        "step = lambda print: sum([1])\nprint(step(1))",
+        "try:\n    print(1)\nexcept Exception:\n    print(2)",
+        "try:\n    print(1)\nexcept:\n    print(2)",
         "class Step(NobodyKnowsThis):\n    pass\nprint(Step())",
         "class Step(torch.nn.Module, metaclass=print):\n    pass",
         "@print\nclass Step:\n    pass",
@@ -434,6 +465,8 @@ def test_a_sentence_is_one_line_and_no_essay(text: str) -> None:
         ("A thread is in https://github.com/pytorch/pytorch/issues/4 about it.", "link"),
         ("The check fails in `ringwidget.cc` of the library.", None),
         ("The check fails in `otherwidget.cc` of the library.", "link"),
+        ("The wheel is on `evil.info` now.", "link"),
+        ("The wheel is on trainer.test now.", "link"),
         ("The node 10.0.0.7 refuses the connection.", None),
         ("The node 10.0.0.8 refuses the connection.", "link"),
         # No address, for a part of one has at most 255: a version, which was shown.
