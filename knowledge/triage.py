@@ -289,6 +289,7 @@ class AnswerSnippet(_Value):
     language: Literal["sh", "python"]
     text: str
     purpose: str
+    after: int = Field(0, description="number of the sentence it follows, from 1; 0: it comes last")
 
 
 class WrittenAnswer(_Value):

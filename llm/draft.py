@@ -68,6 +68,8 @@ class Snippet:
     language: str
     text: str
     purpose: str
+    after: int = 0
+    """The number of the sentence that it follows, from 1; 0 = it comes last."""
 
 
 @dataclass(frozen=True, slots=True)

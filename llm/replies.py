@@ -93,11 +93,12 @@ class DraftedSentence(_Reply):
 
 
 class DraftedSnippet(_Reply):
-    """A command or piece of code of the writer."""
+    """A command or piece of code of the writer; it comes behind the sentence numbered `after`, or last."""
 
     language: str = Field(max_length=20)
     text: str = Field(max_length=2000)
     purpose: str = Field(max_length=400)
+    after: int = Field(default=0, ge=0, le=100)
 
 
 class WriterReply(_Reply):
@@ -190,7 +191,7 @@ def writer_schema() -> dict[str, Any]:
     sentence = _object(
         {"text": _STRING, "role": _one_of(roles), "support": _list(_STRING), "confidence": {"type": "number"}}
     )
-    snippet = _object({"language": _STRING, "text": _STRING, "purpose": _STRING})
+    snippet = _object({"language": _STRING, "text": _STRING, "after": _INTEGER, "purpose": _STRING})
     return _object(
         {"silent": _STRING, "sentences": _list(sentence), "commands": _list(snippet), "code": _list(snippet)}
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 import ipaddress
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -196,6 +196,7 @@ def held(draft: Draft, material: Material) -> Held:
     code = _snippets("code", draft.code, Known(material), voided)
     known = Known(material, {name for one in code for name in bound_names(one.text)})
     sentences: list[Sentence] = []
+    kept: list[int] = []
     count = questions = 0
     gone = False
     for n, sentence in enumerate(draft.sentences[: 2 * SENTENCES], 1):
@@ -211,14 +212,21 @@ def held(draft: Draft, material: Material) -> Held:
             rule = "length"
         if rule is None:
             sentences.append(sentence)
+            kept.append(n)
         else:
             voided.append(Voided(f"sentence {n}", rule))
     said = " ".join(sentence.text for sentence in sentences)
     commands = tuple(
         c for c in _snippets("command", draft.commands, known, voided) if f"`{c.text}`" not in said
     )
-    left = _pointing_somewhere(Draft(tuple(sentences), commands, code), draft)
+    placed = Draft(tuple(sentences), _placed(commands, kept), _placed(code, kept))
+    left = _pointing_somewhere(placed, draft)
     return Held(left if has_core(left) else None, tuple(voided))
+
+
+def _placed(snippets: Iterable[Snippet], kept: Sequence[int]) -> tuple[Snippet, ...]:
+    """The snippets behind what is left of the sentences before them; `kept`: the numbers of these."""
+    return tuple(replace(one, after=sum(n <= one.after for n in kept)) for one in snippets)
 
 
 def _pointing_somewhere(left: Draft, draft: Draft) -> Draft:
@@ -538,7 +546,8 @@ def _snippets(
             fault = "length"
         if fault is None:
             text = one.text.strip() if name == "command" else plain_code(one.text)
-            left.append(Snippet("sh" if name == "command" else "python", text, one.purpose.strip()))
+            language = "sh" if name == "command" else "python"
+            left.append(Snippet(language, text, one.purpose.strip(), one.after))
         else:
             voided.append(Voided(f"{name} {n}", fault))
     return tuple(left)
@@ -552,13 +561,14 @@ def without(draft: Draft, refuted: Collection[int]) -> Draft | None:
             out.add(n)
     commands = len(draft.sentences) + 1
     code = commands + len(draft.commands)
-    kept = Draft(
-        tuple(one for n, one in enumerate(draft.sentences, 1) if n not in out),
-        tuple(one for n, one in enumerate(draft.commands, commands) if n not in out),
-        tuple(one for n, one in enumerate(draft.code, code) if n not in out),
+    kept = [n for n in range(1, commands) if n not in out]
+    left = Draft(
+        tuple(draft.sentences[n - 1] for n in kept),
+        _placed((one for n, one in enumerate(draft.commands, commands) if n not in out), kept),
+        _placed((one for n, one in enumerate(draft.code, code) if n not in out), kept),
     )
-    kept = _pointing_somewhere(kept, draft)
-    return kept if has_core(kept) else None
+    left = _pointing_somewhere(left, draft)
+    return left if has_core(left) else None
 
 
 def numbered_parts(draft: Draft) -> list[str]:

@@ -142,15 +142,21 @@ def as_answer(draft: Draft, model: str, *, verified: bool) -> WrittenAnswer:
             )
             for s in draft.sentences
         ],
-        commands=[AnswerSnippet(language="sh", text=c.text, purpose=c.purpose) for c in draft.commands],
-        code=[AnswerSnippet(language="python", text=c.text, purpose=c.purpose) for c in draft.code],
+        commands=[
+            AnswerSnippet(language="sh", text=c.text, purpose=c.purpose, after=c.after)
+            for c in draft.commands
+        ],
+        code=[
+            AnswerSnippet(language="python", text=c.text, purpose=c.purpose, after=c.after)
+            for c in draft.code
+        ],
         verified=verified,
         model=model,
     )
 
 
 def _snippets(drafted: Sequence[DraftedSnippet]) -> tuple[Snippet, ...]:
-    return tuple(Snippet(s.language.strip(), s.text, " ".join(s.purpose.split())) for s in drafted)
+    return tuple(Snippet(s.language.strip(), s.text, " ".join(s.purpose.split()), s.after) for s in drafted)
 
 
 def _sentence(drafted: DraftedSentence, material: Material) -> Sentence:

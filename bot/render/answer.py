@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 
 from bot.gate.rules import source_link
 from knowledge.findings.failure import load_catalogue
@@ -21,6 +22,10 @@ WHOLE_CHARS = 6_000
 """Of a comment with its folds: everybody who watches gets it by mail."""
 VISIBLE_CHARS = 900
 """Of the visible part of a comment: the least important sentences go first."""
+MOST_SENTENCES = 4
+"""Of a paragraph; from there on the next step begins a new one."""
+_LEANS = re.compile(r"(?:This|That|These|Those|Then|It|They|So|Otherwise|If (?:so|not|it))\b")
+"""How a sentence begins that belongs to the one before it."""
 _LEAST_NEEDED = ("question", "why", "fix", "check", "what")
 
 
@@ -47,22 +52,24 @@ def answer_parts(
     With it the commands and code that don't fit: they belong in a fold, since sentences point at them.
     `cited`: each sentence says what it rests on, as `support_list` does apart from it.
     """
-    sentences = list(answer.sentences)
-    snippets = [*map(_snippet, answer.commands), *map(_snippet, answer.code)]
+    sentences = dict(enumerate(answer.sentences, 1))
+    snippets = [*answer.commands, *answer.code]
     folded: list[str] = []
     while True:
-        parts = [*_paragraphs(sentences, cited), *snippets]
+        parts = [*_paragraphs(sentences, snippets, cited), *_questions(sentences.values(), cited)]
         if sum(map(len, parts)) + 2 * len(parts) <= limit:
             return parts, folded
         if snippets:
-            folded.insert(0, snippets.pop())
+            folded.insert(0, "\n\n".join(_snippet(snippets.pop())))
             continue
+        told = list(sentences.values())
         spare = next(
-            (s for role in _LEAST_NEEDED for s in reversed(sentences) if _spare(s, role, sentences)), None
+            (n for role in _LEAST_NEEDED for n in reversed(sentences) if _spare(sentences[n], role, told)),
+            None,
         )
         if spare is None:
             return parts, folded
-        sentences.remove(spare)
+        del sentences[spare]
 
 
 def support_list(answer: WrittenAnswer) -> str:
@@ -75,16 +82,42 @@ def _spare(sentence: AnswerSentence, role: str, sentences: Sequence[AnswerSenten
     return sentence.role == role and (role == "question" or sum(s.role == role for s in sentences) > 1)
 
 
-def _paragraphs(sentences: Sequence[AnswerSentence], cited: bool) -> Iterator[str]:
-    # In the writer's order: a reason that follows a fix is a reason for the fix.
-    said = [s for s in sentences if s.role != "question"]
-    turn = next((n for n, s in enumerate(said) if s.role in ("check", "fix")), len(said))
-    for part in (said[:turn], said[turn:]):
-        if part:
-            yield " ".join(_sentence(s, cited) for s in part)
-    asked = [f"- {_sentence(s, cited)}" for s in sentences if s.role == "question"]
-    if asked:
-        yield "\n".join(asked)
+def _paragraphs(
+    sentences: Mapping[int, AnswerSentence], snippets: Sequence[AnswerSnippet], cited: bool
+) -> list[str]:
+    """What is said, in the writer's order (a reason that follows a fix is a reason for the fix), with what is run."""
+    said = {n: s for n, s in sentences.items() if s.role != "question"}
+    parts: list[list[str]] = [[]]
+    before = ""
+    for n, sentence in said.items():
+        does = sentence.role in ("check", "fix")
+        turns = does and all(s.role not in ("check", "fix") for m, s in said.items() if m < n)
+        full = len(parts[-1]) >= MOST_SENTENCES and sentence.role != before
+        if turns or (full and not _LEANS.match(sentence.text)):
+            parts.append([])
+        parts[-1].append(_sentence(sentence, cited))
+        before = sentence.role
+        for snippet in (one for one in snippets if max((m for m in said if m <= one.after), default=0) == n):
+            _add(parts, snippet, alone=not does)
+    for snippet in (one for one in snippets if all(m > one.after for m in said)):
+        _add(parts, snippet, alone=True)
+    return [" ".join(part) for part in parts if part]
+
+
+def _add(parts: list[list[str]], snippet: AnswerSnippet, *, alone: bool) -> None:
+    """Put a snippet behind the last part: code in a part of its own, a command into the text unless `alone`."""
+    block, purpose = _snippet(snippet)
+    if snippet.language == "python":
+        parts.extend([[block], [purpose]])
+    elif alone:
+        parts.append([block, purpose])
+    else:
+        parts[-1].extend([block, purpose])
+
+
+def _questions(sentences: Iterable[AnswerSentence], cited: bool) -> list[str]:
+    asked = [_sentence(s, cited) for s in sentences if s.role == "question"]
+    return ["\n".join(f"- {one}" for one in asked)] if len(asked) > 1 else asked
 
 
 def _sentence(sentence: AnswerSentence, cited: bool) -> str:
@@ -93,10 +126,12 @@ def _sentence(sentence: AnswerSentence, cited: bool) -> str:
     return f"{told} ({prose(rests, 200)})" if rests else told
 
 
-def _snippet(snippet: AnswerSnippet) -> str:
+def _snippet(snippet: AnswerSnippet) -> tuple[str, str]:
+    """What to run, and below it what it is for."""
+    purpose = prose(snippet.purpose, 300)
     if snippet.language == "sh":
-        return f"Run {code_span(snippet.text)}. {prose(snippet.purpose, 300)}"
-    return f"{prose(snippet.purpose, 300)}\n\n{fenced(snippet.text, 'python')}"
+        return f"Run {code_span(snippet.text)}.", purpose
+    return fenced(snippet.text, "python"), purpose
 
 
 # Cases of the corpus that show the same failure.
