@@ -9,7 +9,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
@@ -141,6 +141,7 @@ class FileCache:
         """Replies of the server and model of `config` alone are found."""
         self._folder = folder
         self._config = config
+        self._due = 0.0
 
     def get(self, request: ChatRequest) -> Kept | None:
         """See the protocol."""
@@ -161,14 +162,19 @@ class FileCache:
             Path(name).replace(file)
         except OSError:
             return
+        if time.time() > self._due:  # A service runs for longer than entries are kept.
+            self.forget()
 
     def forget(self, days: int = KEEP_DAYS) -> int:
         """Delete entries older than `days`; returns how many."""
-        oldest = time.time() - days * 86_400
-        old = [f for f in self._folder.glob("*/*.json") if f.stat().st_mtime < oldest]
-        for file in old:
-            file.unlink(missing_ok=True)
-        return len(old)
+        now, gone = time.time(), 0
+        self._due = now + 86_400
+        for file in self._folder.glob("*/*.json"):
+            with suppress(OSError):  # another process tidies, too
+                if file.stat().st_mtime < now - days * 86_400:
+                    file.unlink()
+                    gone += 1
+        return gone
 
     def _file(self, request: ChatRequest) -> Path:
         key = cache_key(self._config, request)

@@ -244,8 +244,7 @@ class SecondReader:
 
     def _write(self, course: Course, triage: Triage) -> None:
         """Have an answer drafted, checked by program and by a second call; a fault leaves none."""
-        failing = triage.scope == "ours" and triage.type.top in ("fault", "howto")
-        if not failing:
+        if not _failing(triage):
             return
         if course.until - self._clock.monotonic() < LEAST_FOR_WRITING:
             course.late = True
@@ -298,6 +297,11 @@ class SecondReader:
         coming = [SHARES[later] for later in order[order.index(duty) :] if later in configured]
         now = self._clock.monotonic()
         return now + (course.until - now) * coming[0] / sum(coming)
+
+
+def _failing(triage: Triage) -> bool:
+    """Whether the report is one that an answer is drafted for."""
+    return triage.scope == "ours" and triage.type.top in ("fault", "howto")
 
 
 def make_question(
@@ -380,7 +384,7 @@ def dry_run(report: Report, knowledge: Knowledge, config: LlmConfig) -> list[dic
     if "confirmer" in config.duties and worth_confirming(triage):
         asked = confirmer_request(confirmer_question(triage, examined.reading), new_token())
         shown.append(_shown(report, asked, config))
-    if "writer" in config.duties:
+    if "writer" in config.duties and _failing(triage):
         question = writer_question(triage, examined.reading)
         ask = _shown(report, writer_request(question, new_token()), config)
         shown.append({**ask, "remark": _AFTER_RANKING})

@@ -249,13 +249,13 @@ def backfill(
     Nothing is written to GitHub. An interrupted run resumes where it stopped; later runs fetch only what has changed.
     """
     from bot.cli.operate import fill_from_file, fill_from_github
-    from bot.settings import load_settings
+    from bot.settings import load_service_settings
 
     if repository.count("/") != 1 or not all(repository.split("/")):
         raise UserError(f"{repository!r} isn't a repository name.", "Write it as OWNER/REPO.")
     if source is not None and since is not None:
         raise UserError("--since works only when reading from GitHub.", "Drop --since or --from.")
-    settings = load_settings()
+    settings = load_service_settings()
     with _bar(repository) as tick:
         if source is not None:
             kept = fill_from_file(settings, repository, source, max, tick, again=again)

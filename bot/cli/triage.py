@@ -70,7 +70,7 @@ def configured_llm() -> LlmConfig:
 
 
 def print_requests(reports: Iterable[Report], knowledge: Knowledge, config: LlmConfig) -> None:
-    """Print the requests of all reports, both duties, as one JSON list; nothing is sent."""
+    """Print the requests of all reports as one JSON list; nothing is sent."""
     from llm.second_reader import dry_run
 
     asked = [request for report in reports for request in dry_run(report, knowledge, config)]

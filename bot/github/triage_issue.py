@@ -163,7 +163,7 @@ def _act(github: GitHub, ports: Ports, ref: IssueRef, case: Case, force: bool) -
     # A bot that asks after us (for a sign of life, say) takes nothing back of what we asked.
     asks = other_bot_asks(_before(case.own, case.comments), github.login)
     note, requests = ports.store.comment_note(ref), ports.store.requests(ref)
-    say = _say(case, asks, force, posted=note is not None and note.written)
+    say = _say(case, asks, force, posted=case.posted)
     text = f"{case.report.title}\n{case.report.body}"
     lacks = [] if asks or case.own is None else lacking(requests, case.triage, text)
     if say.what == "nothing" and lacks:
@@ -234,7 +234,7 @@ def _view(
         thresholds=case.config.thresholds.model_dump(),
         corrected=case.corrected,
         explain=note is not None and note.explained,
-        written=case.config.llm == "comment" or (note is not None and note.written),
+        written=case.config.llm == "comment" or case.posted,
         script_link=ports.script_link(ref),
     )
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from dataclasses import replace
 from pathlib import Path
 
-from llm.calls import FileCache, Kept, cache_key
+import pytest
+
+from llm.calls import KEEP_DAYS, FileCache, Kept, cache_key
 from llm.values import ChatRequest, LlmConfig
 
 ASKED = ChatRequest("reader", "s", "u", {}, "content")
@@ -60,3 +63,18 @@ def test_old_entries_are_forgotten(tmp_path: Path) -> None:
     assert cache.forget() == 1
     assert cache.get(ASKED) is None
     assert cache.get(OTHER) == Kept({"b": 1})
+
+
+def test_an_entry_that_another_process_forgets_meanwhile_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "ab").mkdir()
+    (tmp_path / "ab" / "gone.json").symlink_to(tmp_path / "nowhere")
+    assert FileCache(tmp_path, CONFIG).forget() == 0
+
+
+def test_a_service_that_runs_for_weeks_forgets_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = FileCache(tmp_path, CONFIG)
+    cache.put(ASKED, Kept({"a": 1}))
+    later = time.time() + (KEEP_DAYS + 1) * 86_400
+    monkeypatch.setattr(time, "time", lambda: later)
+    cache.put(OTHER, Kept({"b": 1}))
+    assert not list(tmp_path.glob(f"*/{KEY}.json"))

@@ -216,6 +216,16 @@ def test_a_dry_run_shows_the_writer_question(config: LlmConfig, knowledge: Knowl
     assert [one["duty"] for one in shown] == list(DUTIES)
 
 
+def test_a_dry_run_shows_no_writer_question_where_none_would_be_asked(
+    config: LlmConfig, knowledge: Knowledge
+) -> None:
+    asked_for = Report(
+        "octo/train#3", "Add a dark mode to the settings page", "Please add a dark mode. Thank you!"
+    )
+    shown = dry_run(asked_for, knowledge, replace(config, duties=("writer",)))
+    assert shown == []
+
+
 def test_a_weak_model_leaves_the_local_answer(llm: FakeLlm, writing: LlmConfig, knowledge: Knowledge) -> None:
     llm.brain = lambda body: Answer("lorem ipsum")
     found = asked(llm, writing, knowledge)

@@ -177,15 +177,19 @@ def test_where_no_answer_is_wanted_nobody_waits_for_one(world: World) -> None:
     assert github_handler(world.ports)(stored(world, world.issue(), waits=0)).outcome == "written"
 
 
-def decided(world: World, issue: FakeIssue, decision: Literal["post", "reject"], *sentences: str) -> str:
+def decided(
+    world: World, issue: FakeIssue, decision: Literal["post", "reject"], *sentences: str, about: str = ""
+) -> str:
     """What the page does when a maintainer decides, and what becomes of it."""
     ref, store = world.ref(issue), world.store
     kept = store.last_triage(ref)
     assert kept is not None
-    made = DraftDecision(ref, kept.input_hash, decision, sentences, "maintainers' page", world.clock.now())
+    hash_ = about or kept.input_hash
+    made = DraftDecision(ref, hash_, decision, sentences, "maintainers' page", world.clock.now())
     store.save_draft_decision(made)
-    note = store.comment_note(ref) or CommentNote(None, None)
-    store.save_comment_note(ref, replace(note, state="live", written=decision == "post"))
+    if decision == "post":
+        note = store.comment_note(ref) or CommentNote(None, None)
+        store.save_comment_note(ref, replace(note, state="live"))
     return world.deliver("issues", world.fake.payload(REPO, issue, "decided")).kind
 
 
@@ -211,6 +215,32 @@ def test_a_rejected_draft_leaves_the_comment_and_does_not_come_back(world: World
     assert SAID not in shown(issue)
     kept = world.store.last_triage(world.ref(issue))
     assert kept is not None and kept.triage.answer == core.drafted, "the page still shows it"
+
+
+def test_a_text_that_changes_after_a_post_gets_a_draft_that_nobody_has_decided_about(world: World) -> None:
+    issue, core = opened(world, "draft", answer())
+    world.say(issue, "maria", "/triage post")
+    assert SAID in shown(issue)
+    unread = "Reinstall the driver on every node."
+    core.drafted = answer().model_copy(
+        update={"sentences": [AnswerSentence(text=unread, role="fix", confidence=0.9)]}
+    )
+    issue.body += "\nIt also fails with 3 nodes."
+    world.opened(issue, "edited")
+    assert unread not in world.ours(issue)[-1].body
+    world.say(issue, "maria", "/triage post")
+    assert unread in world.ours(issue)[-1].body
+
+
+def test_a_draft_of_an_earlier_text_posts_no_later_one(world: World) -> None:
+    issue, core = opened(world, "draft", answer())
+    before = world.store.last_triage(world.ref(issue))
+    assert before is not None
+    core.drafted = answer(more=1)
+    issue.body += "\nIt also fails with 3 nodes."
+    world.opened(issue, "edited")
+    decided(world, issue, "post", SAID, about=before.input_hash)
+    assert "The others wait for it." not in world.ours(issue)[-1].body
 
 
 def test_a_command_is_run_and_then_its_output_read() -> None:

@@ -17,10 +17,12 @@ import httpx2
 import pytest
 from pydantic import SecretStr
 from pytest_httpserver import HTTPServer
+from typer.testing import CliRunner
 
+from bot.cli.app import app
 from bot.page.create_app import CreatedApp, States, keep, manifest
 from bot.page.sign_in import Session, SignIn
-from bot.settings import CREATED_APP, load_service_settings
+from bot.settings import CREATED_APP, Settings, load_service_settings
 from knowledge.errors import SettingsError
 from tests.bot.fake_github import FakeGitHub
 from tests.bot.service.conftest import OpenService
@@ -211,3 +213,17 @@ def test_the_environment_s_app_comes_before_the_created_one(
 
 def test_the_documented_manifest_is_the_one_that_is_sent() -> None:
     assert json.loads((DOCS / "github-app-manifest.json").read_text("utf-8")) == manifest("https://YOUR-HOST")
+
+
+def test_a_backfill_reads_through_the_created_app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep(tmp_path / CREATED_APP, CreatedApp(99, "one", KEY, "s"))
+    monkeypatch.setenv("DISTRIAGE_DATA_DIR", str(tmp_path))
+    read: list[int | None] = []
+
+    def fill(settings: Settings, *_: object, **__: object) -> int:
+        read.append(settings.github_app_id)
+        return 0
+
+    monkeypatch.setattr("bot.cli.operate.fill_from_github", fill)
+    assert CliRunner().invoke(app, ["backfill", "octo/train"]).exit_code == 0
+    assert read == [99]
