@@ -57,13 +57,16 @@ def findings_of(
     matches: Sequence[Match],
     reading: Reading,
     given: Mapping[AxisName, Sequence[str]] | None = None,
+    *,
+    every: bool = False,
 ) -> list[Finding]:
     """At most three findings, the most probable first.
 
     One whose near miss is said, or that wouldn't help this reporter (knowledge/findings/unasked.py), needs a telltale
     line; beside its near miss it isn't said unasked.
 
-    `given`: what people set on an axis; an entry that says something else there is left out.
+    `given`: what people set on an axis; an entry that says something else there is left out. `every`: also guesses that
+    are too unlikely to be told to people, for an LLM that reads the report beside them.
     """
     shown: list[Finding] = []
     if not matches:
@@ -79,7 +82,7 @@ def findings_of(
         against = objection(match, fitted, reading, tried)
         # A guess at what wouldn't help this reporter is hardly ever right either (5 of 201 on labeled real reports).
         useless = confused or against not in (None, "tried")
-        if match.lines or not (useless or match.p < _least_of_guess(match, reading)):
+        if match.lines or not (useless or (match.p < _least_of_guess(match, reading) and not every)):
             sure = match.sure and not confused and not against and sum(f.sure for f in shown) < MAX_SURE
             shown.append(_finding(match, fitted, reading, tried, sure=sure))
     return shown

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from knowledge.concluding import findings_of
 from knowledge.diagnostics.result import parse_result
 from knowledge.engine import Examined, Knowledge, conclude, examine
 from knowledge.evidence import read_report
@@ -184,11 +185,11 @@ class SecondReader:
         course = self.consult(examined, knowledge)
         judgement = course.fused(self._weights)
         triage = _concluded(examined, knowledge, judgement, result, top)
-        if found := self._confirm(course, triage):
-            matches = confirmed(examined.matches, found, self._config.model)
-            triage = _concluded(replace(examined, matches=matches), knowledge, judgement, result, top)
+        if found := self._confirm(course, with_candidates(triage, examined)):
+            examined = replace(examined, matches=confirmed(examined.matches, found, self._config.model))
+            triage = _concluded(examined, knowledge, judgement, result, top)
         if "writer" in self._config.duties and report.write:
-            self._write(course, triage)
+            self._write(course, with_candidates(triage, examined))
             triage = triage.model_copy(update={"answer": course.answer})
         note = course.note(self._config, triage, self._clock.monotonic() - start)
         kept = {"second_reading": note, "content_hash": report.content_hash}
@@ -304,6 +305,16 @@ def _failing(triage: Triage) -> bool:
     return triage.scope == "ours" and triage.type.top in ("fault", "howto")
 
 
+def with_candidates(triage: Triage, examined: Examined) -> Triage:
+    """The triage as confirmer and writer see it: also with known failures too unlikely to be told to people."""
+    if not _failing(triage):
+        return triage
+    given = examined.reading.report.set_by_people
+    return triage.model_copy(
+        update={"findings": findings_of(examined.matches, examined.reading, given, every=True)}
+    )
+
+
 def make_question(
     examined: Examined,
     taxonomy: Taxonomy,
@@ -380,7 +391,7 @@ def dry_run(report: Report, knowledge: Knowledge, config: LlmConfig) -> list[dic
         )
         remark = {"remark": _AFTER_READER} if shown else {}
         shown.append({**_shown(report, request, config), **remark})
-    triage = conclude(examined, knowledge)
+    triage = with_candidates(conclude(examined, knowledge), examined)
     if "confirmer" in config.duties and worth_confirming(triage):
         asked = confirmer_request(confirmer_question(triage, examined.reading), new_token())
         shown.append(_shown(report, asked, config))

@@ -249,9 +249,38 @@ def test_a_command_is_run_and_then_its_output_read() -> None:
 
 
 def test_a_reason_that_follows_a_fix_stays_behind_it() -> None:
-    def said(text: str, role: Literal["what", "why", "check", "fix", "question"]) -> AnswerSentence:
-        return AnswerSentence(text=text, role=role, confidence=0.9)
-
     told = [said("A.", "what"), said("B.", "fix"), said("C.", "question"), said("D.", "why")]
-    parts = answer_parts(WrittenAnswer(sentences=told, verified=True, model="m"))
-    assert parts == (["A.", "B. D.", "- C."], [])
+    assert paragraphs(told) == ["A.", "B. D.", "C."], "and one question is a sentence, no list"
+    assert paragraphs([*told, said("E.", "question")])[-1] == "- C.\n- E."
+
+
+def said(text: str, role: Literal["what", "why", "check", "fix", "question"]) -> AnswerSentence:
+    return AnswerSentence(text=text, role=role, confidence=0.9)
+
+
+def paragraphs(told: list[AnswerSentence], *snippets: AnswerSnippet) -> list[str]:
+    commands = [one for one in snippets if one.language == "sh"]
+    code = [one for one in snippets if one.language == "python"]
+    return answer_parts(
+        WrittenAnswer(sentences=told, commands=commands, code=code, verified=True, model="m")
+    )[0]
+
+
+def test_what_is_run_stands_behind_its_sentence() -> None:
+    told = [said("A.", "what"), said("B.", "check"), said("C.", "fix")]
+
+    def command(after: int) -> AnswerSnippet:
+        return AnswerSnippet(language="sh", text="ibstat", purpose="Shows ports.", after=after)
+
+    assert paragraphs(told, command(1)) == ["A.", "Run `ibstat`. Shows ports.", "B. C."]
+    assert paragraphs(told, command(2)) == ["A.", "B. Run `ibstat`. Shows ports. C."]
+    assert paragraphs(told, command(0)) == ["A.", "B. C.", "Run `ibstat`. Shows ports."]
+    code = AnswerSnippet(language="python", text="print(1)", purpose="It prints 1.", after=2)
+    assert paragraphs(told, code) == ["A.", "B.", "```python\nprint(1)\n```", "It prints 1. C."]
+
+
+def test_a_long_paragraph_is_split_where_the_next_step_begins() -> None:
+    told = [said("A.", "what"), *(said(f"Do {n}.", "fix") for n in range(4)), said("So it is.", "why")]
+    assert paragraphs(told)[1:] == ["Do 0. Do 1. Do 2. Do 3. So it is."]
+    told[-1] = said("The ranks wait.", "why")
+    assert paragraphs(told)[1:] == ["Do 0. Do 1. Do 2. Do 3.", "The ranks wait."]
