@@ -55,7 +55,8 @@ def load_config(github: GitHub, ports: Ports, repo: RepoRef) -> RepoConfig:
     """The configuration in force. `TryAgain` when it can neither be read nor remembered."""
     known = ports.store.config(repo.id)
     try:
-        file = github.file(repo, CONFIG_PATH, known.etag if known else None)
+        # One that could not be used is read again: a newer version may know what it says.
+        file = github.file(repo, CONFIG_PATH, known.etag if known and known.error is None else None)
     except TryAgain:
         if known is None:
             raise
