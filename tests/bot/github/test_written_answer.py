@@ -161,6 +161,21 @@ def test_an_answer_that_comes_late_is_edited_into_the_comment(world: World) -> N
     assert SAID in shown(issue)
 
 
+def test_an_answer_that_a_command_waits_for_comes_late_too(world: World) -> None:
+    issue, _ = opened(world, "comment", answer(verified=False))
+    world.ports = replace(world.ports, core=LateCore(1))
+    comment = world.fake.add_comment(issue, "maria", "/triage")
+    data = {"id": comment.id, "body": comment.body, "user": comment.user}
+    payload = world.fake.payload(REPO, issue, "created", comment=data, sender=comment.user)
+    given = replace(stored(world, issue, waits=0), event="issue_comment", payload=payload)
+    handle = github_handler(world.ports)
+    with pytest.raises(TryLater):
+        handle(given)
+    assert handle(replace(given, waits=1)).reason == "again"
+    assert SAID in shown(issue)
+    assert handle(replace(given, waits=1)).reason == "done_before"
+
+
 def test_a_model_that_is_always_late_is_not_waited_for_for_ever(world: World) -> None:
     world.ports = replace(world.ports, core=LateCore(9))
     world.configure("mode: comment\nllm: comment\n")
