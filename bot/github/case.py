@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from bot.gate.rules import check_ids
 from bot.github.decide import mode_now
 from bot.github.history import looked_for, suggested, with_comparison
 from bot.github.ports import MAY_WRITE, Comment, GitHub, Issue, Ports
 from bot.github.posting import as_decided, find_own
-from bot.github.records import Gone, IssueRef, NotAllowed, PastedResult, TooLarge, TryAgain, merge
+from bot.github.records import (
+    DraftDecision,
+    Gone,
+    IssueRef,
+    NotAllowed,
+    PastedResult,
+    TooLarge,
+    TryAgain,
+    merge,
+)
 from bot.github.repo_config import Mode, RepoConfig
 from bot.github.thread import MOST_GISTS, Said, gist_ids, said_below, text_of, whole_text
 from bot.history.search import Looked
@@ -113,13 +123,13 @@ class Case:
     """Text of the gists that the report links to, by id."""
     looked: Looked | None = None
     """What the repository's own history holds of it; None where none is kept."""
-    rejected: bool = False
-    """A maintainer rejected the drafted answer."""
+    decision: Literal["post", "reject"] | None = None
+    """What a maintainer decided about the answer drafted for this text."""
 
     @property
     def shown_triage(self) -> Triage:
         """The triage without a draft that was rejected."""
-        return self.triage.model_copy(update={"answer": None}) if self.rejected else self.triage
+        return self.triage.model_copy(update={"answer": None}) if self.decision == "reject" else self.triage
 
     @property
     def answer_late(self) -> bool:
@@ -148,9 +158,9 @@ def look(github: GitHub, ports: Ports, ref: IssueRef, issue: Issue, config: Repo
     )
     triage = ports.core.triage(replace(report, write=config.has_answers), quick or config.llm == "off")
     check_ids(triage, ports.core.ids)
-    posted = _posted(ports, ref, report)
-    triage = triage.model_copy(update={"answer": posted}) if posted else triage
     decision = ports.store.draft_decision(ref, report.content_hash)
+    posted = _posted(ports, ref, report, decision)
+    triage = triage.model_copy(update={"answer": posted}) if posted else triage
     triage = as_decided(triage, decision)
     asks = config.llm != "off" and not quick
     looked = looked_for(github, ports, ref, report, issue, triage, read=asks)
@@ -166,7 +176,6 @@ def look(github: GitHub, ports: Ports, ref: IssueRef, issue: Issue, config: Repo
         check_ids(label_triage, ports.core.ids)
     own = find_own(github, ports, ref, comments)
     triage = pasted.said_by(triage)
-    rejected = decision is not None and decision.decision == "reject"
     return Case(
         issue,
         config,
@@ -181,7 +190,7 @@ def look(github: GitHub, ports: Ports, ref: IssueRef, issue: Issue, config: Repo
         own,
         gists,
         looked,
-        rejected,
+        decision.decision if decision is not None else None,
     )
 
 
@@ -208,10 +217,12 @@ def text_now(github: GitHub, ref: IssueRef) -> tuple[str, str]:
     return issue.title, whole_text(issue.body, said, _gists(github, issue, said))
 
 
-def _posted(ports: Ports, ref: IssueRef, report: Report) -> WrittenAnswer | None:
+def _posted(
+    ports: Ports, ref: IssueRef, report: Report, decision: DraftDecision | None
+) -> WrittenAnswer | None:
     """The drafted answer that a maintainer had posted, while the text is the one it was written for."""
-    note = ports.store.comment_note(ref)
-    kept = ports.store.last_triage(ref) if note is not None and note.written else None
+    posts = decision is not None and decision.decision == "post"
+    kept = ports.store.last_triage(ref) if posts else None
     return kept.triage.answer if kept is not None and kept.input_hash == report.content_hash else None
 
 

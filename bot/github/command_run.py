@@ -159,7 +159,7 @@ def _perform(github: GitHub, ports: Ports, given: _Given, command: Command) -> O
         if kept is None or kept.triage.answer is None or not kept.triage.answer.verified:
             return Outcome("ignored", "no_draft", ref)
         note = store.comment_note(ref) or CommentNote(None, None)
-        store.save_comment_note(ref, replace(note, state="live", written=True))
+        store.save_comment_note(ref, replace(note, state="live"))
         sentences = tuple(sentence.text for sentence in kept.triage.answer.sentences)
         store.save_draft_decision(DraftDecision(ref, kept.input_hash, "post", sentences, comment.author, now))
     if command.word in {"explain", "again"}:

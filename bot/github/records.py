@@ -124,8 +124,6 @@ class CommentNote:
     intended_at: datetime | None
     state: Literal["live", "dismissed", "dismissed_by_author", "deleted"] = "live"
     explained: bool = False
-    written: bool = False
-    """A maintainer had the answer posted that the LLM drafted."""
 
     def folded(self, by_maintainer: bool) -> CommentNote:
         """After somebody dismissed the comment."""

@@ -164,7 +164,7 @@ def _act(github: GitHub, ports: Ports, ref: IssueRef, case: Case, force: bool) -
     # A bot that asks after us (for a sign of life, say) takes nothing back of what we asked.
     asks = other_bot_asks(_before(case.own, case.comments), github.login)
     note, requests = ports.store.comment_note(ref), ports.store.requests(ref)
-    say = _say(case, asks, force, posted=note is not None and note.written)
+    say = _say(case, asks, force)
     text = f"{case.report.title}\n{case.report.body}"
     lacks = [] if asks or case.own is None else lacking(requests, case.triage, text)
     if say.what == "nothing" and lacks:
@@ -215,7 +215,8 @@ def _labels(
         return LabelPlan(), (f"labels refused ({error.status})",)
 
 
-def _say(case: Case, asks: bool, force: bool, *, posted: bool) -> Say:
+def _say(case: Case, asks: bool, force: bool) -> Say:
+    posted = case.decision == "post"
     say = what_to_say(case.shown_triage, case.config, asks, asked=force, posted=posted)
     answered = answered_by_maintainer(case.comments, case.issue.author)
     if say.what != "nothing" and case.own is None and answered and not force and not posted:
@@ -235,7 +236,7 @@ def _view(
         thresholds=case.config.thresholds.model_dump(),
         corrected=case.corrected,
         explain=note is not None and note.explained,
-        written=case.config.llm == "comment" or (note is not None and note.written),
+        written=case.config.llm == "comment" or case.decision == "post",
         script_link=ports.script_link(ref),
     )
 

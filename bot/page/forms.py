@@ -194,8 +194,9 @@ def forms_router(service: Service, visitors: Visitors, taxonomy: Taxonomy) -> AP
             datetime.now(UTC),
         )
         store.save_draft_decision(decision)
-        note = store.comment_note(record.issue) or CommentNote(None, None)
-        store.save_comment_note(record.issue, replace(note, state="live", written=posts))
+        if posts:
+            note = store.comment_note(record.issue) or CommentNote(None, None)
+            store.save_comment_note(record.issue, replace(note, state="live"))
         return decision
 
     @router.post("/corrections")

@@ -79,7 +79,6 @@ class TriageTables(Table):
                 "intended_at": note.intended_at,
                 "state": note.state,
                 "explained": note.explained,
-                "written": note.written,
                 "first_noted": note.intended_at or datetime.now(UTC),
             },
             key=("repo_id", "number"),
@@ -138,7 +137,7 @@ def triage_of(row: Row) -> TriageRecord:
 
 
 def _note_of(row: Row) -> CommentNote:
-    return CommentNote(row["comment_id"], row["intended_at"], row["state"], row["explained"], row["written"])
+    return CommentNote(row["comment_id"], row["intended_at"], row["state"], row["explained"])
 
 
 # What the bot asked for and whether it came, and what resolved an issue in the end.

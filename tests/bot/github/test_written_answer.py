@@ -97,6 +97,18 @@ def test_a_maintainer_posts_the_draft_and_nobody_else_does(world: World) -> None
     assert SAID in shown(issue), "what was posted stays while the text is the same"
 
 
+def test_a_draft_for_a_changed_text_waits_for_a_decision_of_its_own(world: World) -> None:
+    issue, core = opened(world, "draft", answer())
+    world.say(issue, "maria", "/triage post")
+    assert SAID in shown(issue)
+    issue.body += " And it also happens on eight nodes."
+    world.opened(issue, "edited")
+    assert OLD in shown(issue)
+    assert SAID not in shown(issue)
+    kept = world.store.last_triage(world.ref(issue))
+    assert kept is not None and kept.triage.answer == core.drafted, "the page shows it"
+
+
 def test_the_answer_is_a_reason_to_speak_only_where_the_mode_says_so() -> None:
     triage = a_triage(findings=[], answer=answer())
     assert what_to_say(triage, RepoConfig(llm="comment"), False).reason == "written_answer"
@@ -199,8 +211,9 @@ def decided(world: World, issue: FakeIssue, decision: Literal["post", "reject"],
     assert kept is not None
     made = DraftDecision(ref, kept.input_hash, decision, sentences, "maintainers' page", world.clock.now())
     store.save_draft_decision(made)
-    note = store.comment_note(ref) or CommentNote(None, None)
-    store.save_comment_note(ref, replace(note, state="live", written=decision == "post"))
+    if decision == "post":
+        note = store.comment_note(ref) or CommentNote(None, None)
+        store.save_comment_note(ref, replace(note, state="live"))
     return world.deliver("issues", world.fake.payload(REPO, issue, "decided")).kind
 
 
