@@ -23,16 +23,10 @@ from knowledge.triage import Triage
 
 
 class OfflineGitHub(GitHub):
-    """One issue, no comments, every label there; the configuration is `config`, absent when None.
+    """One issue, no comments, no configuration file; every write is refused."""
 
-    Writes are kept in `written` when `record` is true, else refused.
-    """
-
-    def __init__(self, issue: Issue, config: str | None = None, record: bool = False) -> None:
+    def __init__(self, issue: Issue) -> None:
         self._issue = issue
-        self._config = config
-        self._record = record
-        self.written: list[tuple[str, str]] = []
 
     @property
     def login(self) -> str:
@@ -52,30 +46,28 @@ class OfflineGitHub(GitHub):
         raise Gone("no App credentials: no comment can be read")
 
     def create_comment(self, ref: IssueRef, body: PassedMarkdown) -> Comment:
-        """Kept, not sent."""
-        self._keep("comment", body)
-        return Comment(1, self.login, True, body)
+        """Refused."""
+        raise self._refuse()
 
     def edit_comment(self, ref: IssueRef, comment_id: int, body: PassedMarkdown) -> None:
-        """Kept, not sent."""
-        self._keep("comment", body)
+        """Refused."""
+        raise self._refuse()
 
     def add_labels(self, ref: IssueRef, labels: list[PassedLabel]) -> None:
-        """Kept, not sent."""
-        for label in labels:
-            self._keep("label", label)
+        """Refused."""
+        raise self._refuse()
 
     def remove_label(self, ref: IssueRef, label: PassedLabel) -> None:
-        """Kept, not sent."""
-        self._keep("unlabel", label)
+        """Refused."""
+        raise self._refuse()
 
     def repo_labels(self, repo: RepoRef) -> frozenset[str]:
         """Unknown: only what the issue has."""
         return self._issue.labels
 
     def create_label(self, repo: RepoRef, label: PassedLabel) -> None:
-        """Kept, not sent."""
-        self._keep("create label", label)
+        """Refused."""
+        raise self._refuse()
 
     def label_events(self, ref: IssueRef) -> list[LabelEvent]:
         """None are known: every label counts as a person's."""
@@ -90,8 +82,8 @@ class OfflineGitHub(GitHub):
         raise Gone("no App credentials: no gist can be read")
 
     def react(self, ref: IssueRef, comment_id: int, reaction: Reaction) -> None:
-        """Kept, not sent."""
-        self._keep("reaction", reaction)
+        """Refused."""
+        raise self._refuse()
 
     def reactions(self, ref: IssueRef, comment_id: int) -> list[tuple[str, str]]:
         """None are known."""
@@ -102,8 +94,8 @@ class OfflineGitHub(GitHub):
         return "none"
 
     def file(self, repo: RepoRef, path: str, etag: str | None) -> File:
-        """The configuration given, whatever the path."""
-        return File("absent") if self._config is None else File("found", self._config)
+        """None can be read."""
+        return File("absent")
 
     def recent_issues(self, repo: RepoRef, since: datetime) -> list[Issue]:
         """None are known."""
@@ -113,18 +105,13 @@ class OfflineGitHub(GitHub):
         """None are known."""
         return []
 
-    def _keep(self, what: str, text: str) -> None:
-        if not self._record:
-            raise self._refuse()
-        self.written.append((what, text))
-
     def _refuse(self) -> NotAllowed:
         return NotAllowed("no App credentials: nothing is read from or written to GitHub", "forbidden")
 
 
 # What a payload would lead to, without GitHub, database or any write: the same decisions, the same gate.
 
-_REMEDY = "Use the payload of an issues or issue_comment event, or an issue as returned by GitHub's API."
+_REMEDY = "Use the payload of an issues or issue_comment event."
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,16 +128,14 @@ class Simulation:
 def simulate(payload: dict[str, Any], core: Core, config_text: str | None = None) -> Simulation:
     """The outcome of a payload under a configuration file's text (None = the repository has none).
 
-    A payload without an installation is taken as if it had one, an issue as GitHub's API returns it as one that was
-    opened. Raises `InputError` when it is neither, `ConfigError` for a broken file, `GateError` when the gate refuses.
+    A payload without an installation is taken as if it had one. Raises `InputError` when it is none, `ConfigError` for
+    a broken file, `GateError` when the gate refuses.
     """
     config = parse_config(config_text or "", core.ids)
-    if "issue" not in payload and "title" in payload:
-        payload = _opened(payload)
     kept = storable({"installation": {"id": 0}, **payload}, keep_text=True)
     event = parse("issue_comment" if "comment" in payload else "issues", kept)
     if isinstance(event, Ignored) and event.reason == "malformed":
-        raise InputError("The file is neither a webhook payload nor an issue.", _REMEDY)
+        raise InputError("The file isn't a webhook payload.", _REMEDY)
     if isinstance(event, Ignored):
         return Simulation(f"ignored: {event.reason}", config.mode, writes=False)
     if isinstance(event, CommandGiven):
@@ -170,13 +155,6 @@ def simulate(payload: dict[str, Any], core: Core, config_text: str | None = None
         opened=event.issue.created_at.date().isoformat(),
     )
     return _decided(core.triage(report), core, config)
-
-
-def _opened(issue: dict[str, Any]) -> dict[str, Any]:
-    """The payload of an issue's opening, from what the API returns of the issue."""
-    name = "/".join(str(issue.get("repository_url", "")).split("/")[-2:])
-    repository = {"id": 0, "full_name": name if "/" in name else "unknown/unknown"}
-    return {"action": "opened", "issue": issue, "repository": repository}
 
 
 def _decided(triage: Triage, core: Core, config: RepoConfig) -> Simulation:

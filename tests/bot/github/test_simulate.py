@@ -45,13 +45,8 @@ def test_a_payload_of_a_repository_hook_will_do() -> None:
     assert simulate(payload, CORE).comment
 
 
-def test_an_issue_as_the_api_returns_it_will_do() -> None:
-    issue = opened()["issue"] | {"repository_url": "https://api.github.com/repos/acme/train"}
-    assert "known failure: **NCCL" in simulate(issue, CORE).comment
-
-
 @pytest.mark.parametrize("payload", [{}, {"zen": "x"}, {"title": 3}, {"action": "opened", "issue": {}}])
-def test_what_is_neither_payload_nor_issue_is_refused(payload: dict[str, Any]) -> None:
+def test_what_is_no_payload_is_refused(payload: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="Use the payload"):
         simulate(payload, CORE)
 
