@@ -336,18 +336,16 @@ def _recall_earlier(ports: Ports, event: str, payload: dict[str, Any]) -> None:
     if not isinstance(seen, IssueText | CommandGiven) or not seen.issue.comments or ports.app is None:
         return
     github = ports.app.installation(0)
-    until = seen.comment_id if isinstance(seen, CommandGiven) else None
-    given = _commands(github, seen.ref, until)
+    now = seen.comment_id if isinstance(seen, CommandGiven) else None
+    given = _commands(github, seen.ref, now)
     recall(ports.store, seen.ref, seen.issue.author, given, ports.core, ports.clock)
 
 
-def _commands(github: GitHub, ref: IssueRef, until: int | None) -> Iterator[tuple[Comment, Permission]]:
-    """Each command below the issue with its author's rights; those before the comment `until`, which comes now."""
+def _commands(github: GitHub, ref: IssueRef, now: int | None) -> Iterator[tuple[Comment, Permission]]:
+    """Each command below the issue with its author's rights, but that of the comment `now`, which comes now."""
     rights: dict[str, Permission] = {}
     for comment in github.comments(ref):
-        if comment.id == until:
-            return
-        if comment.author_is_bot or not is_command(comment.body):
+        if comment.id == now or comment.author_is_bot or not is_command(comment.body):
             continue
         if comment.author not in rights:
             rights[comment.author] = github.permission(ref.repo, comment.author)

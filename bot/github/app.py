@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -49,6 +50,8 @@ class App(GitHubApp):
         self._caller = Caller(lambda: self._integration().requester, self._api_url, Pause(clock))
         self._lock = threading.Lock()
         self._installations: dict[int, InstallationGitHub] = {}
+        self._read: Counter[str] = Counter()
+        """How often each failed delivery's payload was read."""
 
     @cached_property
     def login(self) -> str:
@@ -106,7 +109,10 @@ class App(GitHubApp):
         ]
 
     def failed_deliveries(self, since: datetime) -> list[FailedDelivery]:
-        """GET the deliveries since then, and the payloads of those that never got through (at most 200)."""
+        """GET the deliveries since then, and the payloads of those that never got through.
+
+        At most 200, those read least often: GitHub goes on listing as failed what was accepted from here.
+        """
         failed: dict[str, tuple[int, datetime, str, str | None]] = {}
         through: set[str] = set()
         for item in self._caller.after_cursor("/app/hook/deliveries"):
@@ -116,8 +122,11 @@ class App(GitHubApp):
             if 200 <= item["status_code"] < 300:
                 through.add(item["guid"])
             failed.setdefault(item["guid"], (item["id"], at, item["event"], item.get("action")))
-        lost = sorted((v[1], guid, v) for guid, v in failed.items() if guid not in through)
-        return [self._lost(guid, *found) for _, guid, found in lost[:_PER_SWEEP]]
+        lost = [guid for guid in failed if guid not in through]
+        self._read = Counter({guid: self._read[guid] for guid in lost})
+        turn = sorted(lost, key=lambda guid: (self._read[guid], failed[guid][1], guid))[:_PER_SWEEP]
+        self._read.update(turn)
+        return [self._lost(guid, *failed[guid]) for guid in sorted(turn, key=lambda guid: failed[guid][1])]
 
     def _lost(self, guid: str, id_: int, at: datetime, event: str, action: str | None) -> FailedDelivery:
         request = self._caller.call("GET", f"/app/hook/deliveries/{id_}").get("request") or {}

@@ -109,7 +109,8 @@ def run_command(github: GitHub, ports: Ports, event: CommandGiven) -> Outcome:
         return outcome
     silent = before and (command.word != "on" or _silent(github, ports, event))
     writes = outcome.writes + _react(github, ports, given, "+1", silent)
-    ports.store.mark_command(comment.id, command.digest)
+    if not outcome.late:
+        ports.store.mark_command(comment.id, command.digest)
     return replace(outcome, kind="command", reason=command.word, writes=writes)
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 import re2
 
-from bot.gate.rules import PassedLabel, pass_labels
+from bot.gate.rules import pass_labels
 from bot.github.ports import MAINTAINERS, Comment, GitHub, Issue, LabelEvent, Ports
 from bot.github.posting import spend
 from bot.github.records import IssueRef, Noise, Request
@@ -381,8 +381,8 @@ def write_labels(
     missing = [n for n in plan.add if n.casefold() not in known and n in mapped]
     if config.create_labels and missing:
         spend(ports, ref.installation_id, len(missing))
-        for name in missing:
-            github.create_label(ref.repo, PassedLabel(name))
+        for name in pass_labels(missing, mapped, missing):
+            github.create_label(ref.repo, name)
         existing |= set(missing)
     add = pass_labels(plan.add, mapped | {one.label for one in own}, existing)
     remove = pass_labels(plan.remove, mapped, issue.labels)

@@ -152,10 +152,12 @@ def coalesce_key(event: Event) -> str | None:
     """The name under which one waiting job stands for several such events, as it reads the issue afresh.
 
     A swept issue stands for none: it is left alone when there is a triage, which an edit waiting before it is not.
+    Nor is a reopening or a decision done with by a later edit, which may be one too many, and forgets no resolution.
     """
     if isinstance(event, Remarked):
         return f"{lock(event)}:remarks"
-    return lock(event) if isinstance(event, IssueText) and event.action != "swept" else None
+    merges = isinstance(event, IssueText) and event.action in {"opened", "edited", "commented"}
+    return lock(event) if merges else None
 
 
 def _repo(repository: Repository) -> RepoRef:

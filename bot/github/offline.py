@@ -23,16 +23,10 @@ from knowledge.triage import Triage
 
 
 class OfflineGitHub(GitHub):
-    """One issue, no comments, every label there; the configuration is `config`, absent when None.
+    """One issue, no comments, no configuration file; every write is refused."""
 
-    Writes are kept in `written` when `record` is true, else refused.
-    """
-
-    def __init__(self, issue: Issue, config: str | None = None, record: bool = False) -> None:
+    def __init__(self, issue: Issue) -> None:
         self._issue = issue
-        self._config = config
-        self._record = record
-        self.written: list[tuple[str, str]] = []
 
     @property
     def login(self) -> str:
@@ -52,30 +46,28 @@ class OfflineGitHub(GitHub):
         raise Gone("no App credentials: no comment can be read")
 
     def create_comment(self, ref: IssueRef, body: PassedMarkdown) -> Comment:
-        """Kept, not sent."""
-        self._keep("comment", body)
-        return Comment(1, self.login, True, body)
+        """Refused."""
+        raise self._refuse()
 
     def edit_comment(self, ref: IssueRef, comment_id: int, body: PassedMarkdown) -> None:
-        """Kept, not sent."""
-        self._keep("comment", body)
+        """Refused."""
+        raise self._refuse()
 
     def add_labels(self, ref: IssueRef, labels: list[PassedLabel]) -> None:
-        """Kept, not sent."""
-        for label in labels:
-            self._keep("label", label)
+        """Refused."""
+        raise self._refuse()
 
     def remove_label(self, ref: IssueRef, label: PassedLabel) -> None:
-        """Kept, not sent."""
-        self._keep("unlabel", label)
+        """Refused."""
+        raise self._refuse()
 
     def repo_labels(self, repo: RepoRef) -> frozenset[str]:
         """Unknown: only what the issue has."""
         return self._issue.labels
 
     def create_label(self, repo: RepoRef, label: PassedLabel) -> None:
-        """Kept, not sent."""
-        self._keep("create label", label)
+        """Refused."""
+        raise self._refuse()
 
     def label_events(self, ref: IssueRef) -> list[LabelEvent]:
         """None are known: every label counts as a person's."""
@@ -90,8 +82,8 @@ class OfflineGitHub(GitHub):
         raise Gone("no App credentials: no gist can be read")
 
     def react(self, ref: IssueRef, comment_id: int, reaction: Reaction) -> None:
-        """Kept, not sent."""
-        self._keep("reaction", reaction)
+        """Refused."""
+        raise self._refuse()
 
     def reactions(self, ref: IssueRef, comment_id: int) -> list[tuple[str, str]]:
         """None are known."""
@@ -102,8 +94,8 @@ class OfflineGitHub(GitHub):
         return "none"
 
     def file(self, repo: RepoRef, path: str, etag: str | None) -> File:
-        """The configuration given, whatever the path."""
-        return File("absent") if self._config is None else File("found", self._config)
+        """None can be read."""
+        return File("absent")
 
     def recent_issues(self, repo: RepoRef, since: datetime) -> list[Issue]:
         """None are known."""
@@ -112,11 +104,6 @@ class OfflineGitHub(GitHub):
     def repos(self) -> list[RepoRef]:
         """None are known."""
         return []
-
-    def _keep(self, what: str, text: str) -> None:
-        if not self._record:
-            raise self._refuse()
-        self.written.append((what, text))
 
     def _refuse(self) -> NotAllowed:
         return NotAllowed("no App credentials: nothing is read from or written to GitHub", "forbidden")

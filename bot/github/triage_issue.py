@@ -55,7 +55,8 @@ def load_config(github: GitHub, ports: Ports, repo: RepoRef) -> RepoConfig:
     """The configuration in force. `TryAgain` when it can neither be read nor remembered."""
     known = ports.store.config(repo.id)
     try:
-        file = github.file(repo, CONFIG_PATH, known.etag if known else None)
+        # One that could not be used is read again: a newer version may know what it says.
+        file = github.file(repo, CONFIG_PATH, known.etag if known and known.error is None else None)
     except TryAgain:
         if known is None:
             raise
@@ -163,7 +164,7 @@ def _act(github: GitHub, ports: Ports, ref: IssueRef, case: Case, force: bool) -
     # A bot that asks after us (for a sign of life, say) takes nothing back of what we asked.
     asks = other_bot_asks(_before(case.own, case.comments), github.login)
     note, requests = ports.store.comment_note(ref), ports.store.requests(ref)
-    say = _say(case, asks, force, posted=case.posted)
+    say = _say(case, asks, force)
     text = f"{case.report.title}\n{case.report.body}"
     lacks = [] if asks or case.own is None else lacking(requests, case.triage, text)
     if say.what == "nothing" and lacks:
@@ -214,10 +215,10 @@ def _labels(
         return LabelPlan(), (f"labels refused ({error.status})",)
 
 
-def _say(case: Case, asks: bool, force: bool, *, posted: bool) -> Say:
-    say = what_to_say(case.shown_triage, case.config, asks, asked=force, posted=posted)
+def _say(case: Case, asks: bool, force: bool) -> Say:
+    say = what_to_say(case.shown_triage, case.config, asks, asked=force, posted=case.posted)
     answered = answered_by_maintainer(case.comments, case.issue.author)
-    if say.what != "nothing" and case.own is None and answered and not force and not posted:
+    if say.what != "nothing" and case.own is None and answered and not force and not case.posted:
         return Say("nothing", "answered_by_people")
     return say
 

@@ -198,7 +198,7 @@ log = structlog.get_logger(__name__)
 Chore = Callable[[], Awaitable[Any]]
 
 _LOST_AFTER = 15 * 60
-"""Seconds after which a running job counts as lost although its worker lives; no delivery takes a minute."""
+"""Seconds after which a running delivery counts as lost although its worker lives; chores may take longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +265,7 @@ async def _rescue_for_ever(queue: App, pool: AsyncPool, options: WorkerOptions) 
 
 
 async def rescue(queue: App, pool: AsyncPool, stalled: float) -> int:
-    """Put back the jobs of dead workers, and those running for ever; returns how many."""
+    """Put back the jobs of dead workers, and deliveries running for ever; returns how many."""
     jobs = {
         job.id
         for job in await queue.job_manager.get_stalled_jobs(queue=QUEUE, seconds_since_heartbeat=stalled)
@@ -274,9 +274,9 @@ async def rescue(queue: App, pool: AsyncPool, stalled: float) -> int:
         cursor = await connection.execute(
             "SELECT job.id FROM procrastinate_jobs AS job"
             " JOIN procrastinate_events AS event ON event.job_id = job.id"
-            " WHERE job.status = 'doing' AND job.queue_name = %s AND event.type = 'started'"
+            " WHERE job.status = 'doing' AND job.task_name = %s AND event.type = 'started'"
             " GROUP BY job.id HAVING max(event.at) < now() - make_interval(secs => %s)",
-            (QUEUE, _LOST_AFTER),
+            (DELIVERY_TASK, _LOST_AFTER),
         )
         jobs |= {int(str(row[0])) for row in await cursor.fetchall()}
     rescued = 0

@@ -116,7 +116,8 @@ def _bounded(file: BinaryIO) -> tuple[bytes, Gap | None]:
     note = f"only {kept} of {size // 10**6} MB were read"
     # The end begins in the middle of a line, which gets the number that the file gives to it.
     left_out = newlines - tail.count(b"\n") - after
-    return head + b"\n" + tail, Gap(after, left_out, note)
+    end = {b"\xff\xfe": b"\n\0", b"\xfe\xff": b"\0\n"}.get(head[:2], b"\n")
+    return head + end + tail, Gap(after, left_out, note)
 
 
 def decode(raw: bytes, name: str) -> tuple[str, list[str]]:
@@ -269,7 +270,7 @@ def is_json_log(text: str) -> bool:
     first, _, rest = text.lstrip().partition("\n")
     try:
         row = json.loads(first)
-    except ValueError:
+    except (ValueError, RecursionError):
         # {'lr': 0.1} as Python prints it; a damaged issue begins with {"
         return first.startswith("{'") or (first.rstrip().endswith("}") and bool(rest.strip()))
     if not isinstance(row, dict) or {"title", "body", "issue"} & row.keys():
@@ -302,7 +303,7 @@ def count_lines(path: str) -> int:
 def _record(line: bytes, number: int) -> Report | BadRecord:
     try:
         row = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return BadRecord(f"line {number}", f"line {number} isn't valid JSON")
     if not isinstance(row, dict) or not ("body" in row or "title" in row):
         return BadRecord(f"line {number}", f'line {number} isn\'t a record {{"id", "title", "body"}}')
@@ -317,7 +318,7 @@ def _text(value: Any) -> str:
 def _from_json(text: str, name: str, notes: tuple[str, ...]) -> Report:
     try:
         value = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(
             f"{name}, line {getattr(error, 'lineno', 1)}: not valid JSON.",
             "Use a GitHub issue as returned by the API.",

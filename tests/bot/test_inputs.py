@@ -83,6 +83,31 @@ def test_a_log_that_is_cut_keeps_the_files_line_numbers(
     assert (found.number, found.text) == (20_001, "KeyError: 'labels'")
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_a_log_of_wide_characters_that_is_cut_stays_readable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: str
+) -> None:
+    monkeypatch.setattr(raw_input, "MAX_BYTES", 40_000)
+    monkeypatch.setattr(raw_input, "_TAIL", 10_000)
+    text = "\ufeff" + "step loss 0.1\n" * 20_000 + "KeyError: 'labels'\n"
+    path = tmp_path / "big.log"
+    path.write_bytes(text.encode(encoding))
+    found = read_report(read_input(str(path)), TABLE).decisive[0]
+    assert (found.number, found.text) == (20_001, "KeyError: 'labels'")
+
+
+@pytest.mark.parametrize("deep", ["[" * 200_000, '{"title": ' + "[" * 200_000])
+def test_json_that_is_nested_too_deeply_is_refused(tmp_path: Path, deep: str) -> None:
+    (tmp_path / "issue.json").write_text(deep, "utf-8")
+    with pytest.raises(InputError):
+        read_input(str(tmp_path / "issue.json"))
+    (tmp_path / "batch.jsonl").write_text(deep + '\n{"title": "a", "body": "b"}\n', "utf-8")
+    assert [type(one).__name__ for one in read_batch(str(tmp_path / "batch.jsonl"))] == [
+        "BadRecord",
+        "Report",
+    ]
+
+
 def test_logs_of_one_job_are_read_together_with_the_rank_of_their_names(tmp_path: Path) -> None:
     (tmp_path / "rank0.log").write_text("RuntimeError: Connection closed by peer [10.0.0.2]:2312\n", "utf-8")
     (tmp_path / "rank1.log").write_text("step 3\nKeyError: 'labels'\n", "utf-8")

@@ -131,6 +131,20 @@ def test_a_dismissed_comment_stays_folded_until_a_maintainer_asks(workflow: Work
     assert workflow.edited(issue, issue.body + " And on rank 5.").reason == "edited"
 
 
+def test_an_earlier_command_that_is_edited_undoes_no_later_one(workflow: Workflow) -> None:
+    workflow.world.configure(COMMENT)
+    issue = workflow.world.issue()
+    workflow.opened(issue)
+    workflow.say(issue, "reporter", "/triage explain")
+    earlier = issue.comments[-1]
+    workflow.say(issue, "boss", "/triage dismiss")
+    folded = ours(issue)[0].body
+    data = {"id": earlier.id, "body": earlier.body, "user": earlier.user}
+    payload = workflow.world.fake.payload(REPO, issue, "edited", comment=data, sender=user("reporter"))
+    assert workflow.run("issue_comment", payload).reason == "dismissed_by_maintainer"
+    assert ours(issue)[0].body == folded
+
+
 def test_somebody_without_rights_commands_nothing(workflow: Workflow) -> None:
     workflow.world.configure(COMMENT)
     issue = workflow.world.issue()

@@ -56,6 +56,13 @@ def test_a_kept_payload_means_the_same() -> None:
     assert coalesce_key(whole) == lock(whole)
 
 
+@pytest.mark.parametrize("action", ["swept", "reopened", "decided"])
+def test_what_a_later_edit_does_not_do_is_not_done_with_by_it(action: str) -> None:
+    event = parse("issues", payload(action=action))
+    assert isinstance(event, IssueText)
+    assert (coalesce_key(event), lock(event)) == (None, "github:100:1")
+
+
 def test_with_credentials_no_text_is_kept() -> None:
     kept = storable(
         payload(comment={"id": 3, "body": f"/triage result {BODY}", "user": {"login": "a"}}), False

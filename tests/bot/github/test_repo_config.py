@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -163,6 +164,17 @@ def test_a_broken_file_leaves_the_last_good_one_in_force(world: World) -> None:
     cache = world.store.configs[world.repo.id]
     assert cache.error is not None
     assert "not valid YAML" in cache.error
+
+
+def test_a_file_that_an_earlier_version_refused_is_read_again(world: World) -> None:
+    world.configure("mode: comment\n")
+    world.opened(world.issue())
+    read = world.store.configs[world.repo.id]
+    world.store.save_config(world.repo.id, replace(read, good_text=None, error="`mode` is not a known key"))
+    assert (
+        world.opened(world.issue("Second", "It hangs at the first barrier after loading")).kind == "written"
+    )
+    assert world.store.configs[world.repo.id] == read
 
 
 def test_a_file_broken_from_the_start_means_shadow(world: World) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.github import handler
+from bot.github import app, handler
 from bot.github.events import lock, parse
 from bot.github.handler import disliked_comments, lost_deliveries, process, untriaged_issues
 from bot.github.payload import storable
@@ -49,6 +49,18 @@ def test_many_deliveries_are_read_page_by_page(world: World) -> None:
     now = world.clock.now()
     world.fake.deliveries = [attempt(n, f"g{n}", 500 if n == 149 else 200, now, {}) for n in range(150)]
     assert [lost.id for lost in lost_deliveries(world.ports, DAY)] == ["g149"]
+
+
+def test_each_sweep_reads_other_lost_deliveries(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "_PER_SWEEP", 2)
+    now = world.clock.now()
+    world.fake.deliveries = [
+        attempt(n, f"g{n}", 502, now - timedelta(minutes=9 - n), {}) for n in range(5, 0, -1)
+    ]
+    swept = [[lost.id for lost in lost_deliveries(world.ports, DAY)] for _ in range(4)]
+    assert swept == [["g1", "g2"], ["g3", "g4"], ["g1", "g5"], ["g2", "g3"]], (
+        "GitHub lists them all each time"
+    )
 
 
 def test_issues_without_a_triage_are_swept_once(world: World) -> None:

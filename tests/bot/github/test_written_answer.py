@@ -97,6 +97,18 @@ def test_a_maintainer_posts_the_draft_and_nobody_else_does(world: World) -> None
     assert SAID in shown(issue), "what was posted stays while the text is the same"
 
 
+def test_a_draft_for_a_changed_text_waits_for_a_decision_of_its_own(world: World) -> None:
+    issue, core = opened(world, "draft", answer())
+    world.say(issue, "maria", "/triage post")
+    assert SAID in shown(issue)
+    issue.body += " And it also happens on eight nodes."
+    world.opened(issue, "edited")
+    assert OLD in shown(issue)
+    assert SAID not in shown(issue)
+    kept = world.store.last_triage(world.ref(issue))
+    assert kept is not None and kept.triage.answer == core.drafted, "the page shows it"
+
+
 def test_the_answer_is_a_reason_to_speak_only_where_the_mode_says_so() -> None:
     triage = a_triage(findings=[], answer=answer())
     assert what_to_say(triage, RepoConfig(llm="comment"), False).reason == "written_answer"
@@ -159,6 +171,21 @@ def test_an_answer_that_comes_late_is_edited_into_the_comment(world: World) -> N
     assert handle(stored(world, issue, waits=1)).outcome == "written"
     assert len(world.ours(issue)) == 1
     assert SAID in shown(issue)
+
+
+def test_an_answer_that_a_command_waits_for_comes_late_too(world: World) -> None:
+    issue, _ = opened(world, "comment", answer(verified=False))
+    world.ports = replace(world.ports, core=LateCore(1))
+    comment = world.fake.add_comment(issue, "maria", "/triage")
+    data = {"id": comment.id, "body": comment.body, "user": comment.user}
+    payload = world.fake.payload(REPO, issue, "created", comment=data, sender=comment.user)
+    given = replace(stored(world, issue, waits=0), event="issue_comment", payload=payload)
+    handle = github_handler(world.ports)
+    with pytest.raises(TryLater):
+        handle(given)
+    assert handle(replace(given, waits=1)).reason == "again"
+    assert SAID in shown(issue)
+    assert handle(replace(given, waits=1)).reason == "done_before"
 
 
 def test_a_model_that_is_always_late_is_not_waited_for_for_ever(world: World) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from bot.db.deliveries import Deliveries, StoredDelivery
 from bot.github.routes import new_delivery
+from bot.jobs import queue as job_queue
 from bot.jobs.queue import WorkerOptions
 from bot.jobs.runner import MAX_ATTEMPTS, Ended, TryLater
 from bot.ports import CoreDown
@@ -322,6 +323,27 @@ def test_shutdown_hands_a_running_job_back(opened: OpenService) -> None:
                 assert (await ended(service, "d1")).state == "done"
 
     asyncio.run(go())
+
+
+def test_a_chore_that_takes_long_is_not_begun_a_second_time(
+    opened: OpenService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_queue, "_LOST_AFTER", 0.5)
+    seen: list[str] = []
+
+    async def sweep() -> None:
+        seen.append("begun")
+        await asyncio.sleep(2)
+        seen.append("ended")
+
+    async def go() -> None:
+        async with opened() as service:
+            await service.queue.configure_task("sweep").defer_async(timestamp=0)
+            async with working(service, Work({}, {"sweep": sweep}), FAST):
+                await asyncio.sleep(4)
+
+    asyncio.run(go())
+    assert seen == ["begun", "ended"]
 
 
 def test_a_command_does_not_wait_behind_a_comment_that_waits_for_more(opened: OpenService) -> None:
