@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import chain
@@ -162,6 +162,7 @@ def triage_command(
         raise UserError("--brief and --long can't be used together.", "Drop one of them.")
     if brief and format in ("markdown", "json"):
         raise UserError("--brief works only with --format terminal.", f"Drop --brief or --format {format}.")
+    _check_written({"--out": out, "--out-script": out_script}, [*reports, *filter(None, [result])])
     batches = [] if together else [path for path in reports if is_batch(path)]
     if batches:
         only_json = {
@@ -196,6 +197,13 @@ def triage_command(
 
                 _write(out_script, whole_script(triage, told) or NO_SCRIPT)
             _show(triage, knowledge, form, given)
+
+
+def _check_written(written: Mapping[str, Path | None], read: Sequence[str | Path]) -> None:
+    """UserError for an output that is also an input, which would be emptied before it is read."""
+    for option, file in written.items():
+        if file is not None and file.exists() and any(Path(one).exists() and file.samefile(one) for one in read):
+            raise UserError(f"{option} {file} is also an input.", "Write to another file.")
 
 
 def _check_batch(inputs: int, clashing: Sequence[str]) -> None:

@@ -142,6 +142,16 @@ def test_out_is_overwritten_and_says_so(tmp_path: Path) -> None:
     assert "overwritten" in done.stderr.decode()
 
 
+@pytest.mark.parametrize("option", ["--out", "--out-script"])
+def test_an_input_is_not_written_over(tmp_path: Path, option: str) -> None:
+    report = tmp_path / "report.md"
+    report.write_text("# Hang\n\nIt hangs.\n", "utf-8")
+    (tmp_path / "link.md").symlink_to(report)
+    done = bot("triage", option, str(tmp_path / "link.md"), str(report))
+    assert done.returncode == 2 and "is also an input" in done.stderr.decode()
+    assert report.read_text("utf-8").startswith("# Hang")
+
+
 def test_an_out_that_cannot_be_written_ends_in_one_line(tmp_path: Path) -> None:
     done = bot("triage", "--out", str(tmp_path / "nowhere" / "triage.json"), str(EXAMPLE))
     assert done.returncode == 2

@@ -81,11 +81,13 @@ def _of_earlier(found: Figures) -> Choice:
 def _of_failures(found: Failures) -> Choice:
     what = "Known failures"
     old = (
-        f" {count_of(found.unknown, 'issue was', 'issues were')} read by an older version and are left out; "
-        "`bot backfill --again` reads them anew."
+        f" {count_of(found.unknown, 'issue was', 'issues were')} read by an older version and left out. "
+        "To read them again, run bot backfill --again."
         if found.unknown
         else ""
     )
+    if not found.looked:
+        return Choice(what, "leave off", f"No issue could be looked at yet.{old}")
     if not (found.named or found.conflicts):
         return Choice(what, "leave off", f"None would have been named below {found.looked} issues.{old}")
     told = f"{found.said} Nobody marks these, so only reading tells how many are right.{old}"

@@ -87,6 +87,9 @@ def test_known_failures_count_where_it_is_known_whether_they_were_told() -> None
     page = told(found, 1)
     assert page.count("\n### ") == 1 and "... and 2 older ones" in page
     assert "1 issue was read by an older version" in page and "backfill --again" in page
+    unread = made_of(history({}, {str(n): None for n in range(1, 9)}))
+    assert unread.failures.looked == 0
+    assert "No issue could be looked at yet." in told(unread, 1)
 
 
 def quoting(report: Report) -> Triage:
