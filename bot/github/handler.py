@@ -133,7 +133,7 @@ def process(delivery: Delivery, ports: Ports) -> Outcome:
     try:
         outcome = _issue(event, ports)
         if not isinstance(event, IssueLeft | Disliked):
-            keep_up(ports, event.ref, again=_wrote(event))
+            keep_up(ports, event.ref, again=_wrote(event) or _passed_by(event, outcome))
         return outcome
     except Gone:
         return Outcome("silent", "gone", event.ref)
@@ -149,6 +149,12 @@ def _wrote(event: OfIssue) -> bool:
     if isinstance(event, IssueText):
         return event.action == "commented"
     return isinstance(event, Answered | Remarked | Afterword)
+
+
+def _passed_by(event: OfIssue, outcome: Outcome) -> bool:
+    """Whether the issue changed and may not have been triaged again, such as an edited one that is closed."""
+    changed = isinstance(event, IssueText) and event.action in {"edited", "reopened"}
+    return changed and outcome.kind == "silent"
 
 
 def _issue(event: OfIssue, ports: Ports) -> Outcome:
