@@ -282,7 +282,7 @@ def disliked_comments(ports: Ports, window: timedelta) -> Iterator[Delivery]:
             except GitHubError as error:
                 _passed_over(error)
                 continue
-            down = [login for login, up in given if not up]
+            down = [login for login, up, _ in given if not up]
             if down:
                 digest = hashlib.sha256(" ".join(down).encode()).hexdigest()[:16]
                 yield _own(ref, "disliked", f"disliked-{note.comment_id}-{digest}", ports.clock.now())

@@ -484,6 +484,17 @@ def test_thumbs_are_votes_on_the_earlier_issue_by_role(bench: Bench) -> None:
     )
 
 
+def test_a_thumb_does_not_take_back_what_its_giver_said_later(bench: Bench) -> None:
+    first, again = copies(bench, "narwhal")
+    [comment] = bench.ours(again)
+    comment.reactions.append(("ada", "+1"))
+    list(disliked_comments(bench.ports, timedelta(days=900)))
+    assert bench.own.said(bench.key, str(again.number)) == {str(first.number): 1.0}
+    bench.vote(again, "same", str(first.number), "ada", "maintainer", False)
+    list(disliked_comments(bench.ports, timedelta(days=900)))
+    assert bench.own.said(bench.key, str(again.number)) == {str(first.number): -1.0}
+
+
 def test_votes_enter_what_the_threshold_is_fitted_to(bench: Bench) -> None:
     first, again = copies(bench, "okapi")
     repo = bench.histories.store.find(REPO)
