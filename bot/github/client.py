@@ -197,10 +197,13 @@ class InstallationGitHub(GitHub):
         """POST a reaction; GitHub answers the same one with 200 instead of 201."""
         self._caller.call("POST", _comment_path(ref, comment_id) / "reactions", {"content": reaction})
 
-    def reactions(self, ref: IssueRef, comment_id: int) -> list[tuple[str, str]]:
+    def reactions(self, ref: IssueRef, comment_id: int) -> list[tuple[str, str, datetime]]:
         """GET the reactions to a comment."""
         path = _comment_path(ref, comment_id) / "reactions"
-        return [(_login(item.get("user")), str(item["content"])) for item in self._caller.pages(path)]
+        return [
+            (_login(item.get("user")), str(item["content"]), datetime.fromisoformat(item["created_at"]))
+            for item in self._caller.pages(path)
+        ]
 
     def permission(self, repo: RepoRef, login: str) -> Permission:
         """GET a user's permission; somebody unknown has none."""

@@ -193,7 +193,7 @@ def fold_if_disliked(github: GitHub, ports: Ports, ref: IssueRef) -> Outcome:
     """Fold the comment when somebody who may dismiss it has put a thumb down; the caller holds the issue's lock."""
     note = ports.store.comment_note(ref)
     given = thumbs(github, ref, note) if note is not None else []
-    down = [login for login, up in given if not up]
+    down = [login for login, up, _ in given if not up]
     issue = github.issue(ref)
     maintainer = next((login for login in down if is_maintainer(github, ref, login)), None)
     by = maintainer or (issue.author if issue.author in down else None)

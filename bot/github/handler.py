@@ -131,9 +131,9 @@ def process(delivery: Delivery, ports: Ports) -> Outcome:
     if isinstance(event, InstallationChanged):
         return _installation(event, ports)
     try:
-        outcome = _issue(event, ports)
+        outcome = _issue(event, ports, delivery.received_at)
         if not isinstance(event, IssueLeft | Disliked):
-            keep_up(ports, event.ref, again=_wrote(event))
+            keep_up(ports, event.ref, again=_wrote(event) or _passed_by(event, outcome))
         return outcome
     except Gone:
         return Outcome("silent", "gone", event.ref)
@@ -151,12 +151,18 @@ def _wrote(event: OfIssue) -> bool:
     return isinstance(event, Answered | Remarked | Afterword)
 
 
-def _issue(event: OfIssue, ports: Ports) -> Outcome:
+def _passed_by(event: OfIssue, outcome: Outcome) -> bool:
+    """Whether the issue changed and may not have been triaged again, such as an edited one that is closed."""
+    changed = isinstance(event, IssueText) and event.action in {"edited", "reopened"}
+    return changed and outcome.kind == "silent"
+
+
+def _issue(event: OfIssue, ports: Ports, received_at: datetime) -> Outcome:
     if isinstance(event, LabelChanged):
-        return _label(event, ports)
+        return _label(event, ports, received_at)
     if isinstance(event, Answered):
         if ports.reports is not None:
-            ports.reports.answered(*event.ref.key, ports.clock.now())
+            ports.reports.answered(*event.ref.key, received_at)
         return Outcome("noted", "answered", event.ref)
     if isinstance(event, Remarked):
         return Outcome("noted", "remark", event.ref)
@@ -201,9 +207,10 @@ def _github(event: IssueText, ports: Ports) -> GitHub:
     return ports.app.installation(event.ref.installation_id)
 
 
-def _label(event: LabelChanged, ports: Ports) -> Outcome:
+def _label(event: LabelChanged, ports: Ports, received_at: datetime) -> Outcome:
     by_us = ports.app is not None and event.by == _own_login(ports, event.ref)
-    fact = LabelFact(event.ref, event.label, event.added, event.by, by_us, ports.clock.now())
+    # Not the time of now: a template's label may have waited for the triage, and a second run keeps it once.
+    fact = LabelFact(event.ref, event.label, event.added, event.by, by_us, received_at)
     ports.store.save_label_fact(fact)
     note_labels(ports, event.ref, [fact])
     return Outcome("noted", "label", event.ref)
@@ -275,7 +282,7 @@ def disliked_comments(ports: Ports, window: timedelta) -> Iterator[Delivery]:
             except GitHubError as error:
                 _passed_over(error)
                 continue
-            down = [login for login, up in given if not up]
+            down = [login for login, up, _ in given if not up]
             if down:
                 digest = hashlib.sha256(" ".join(down).encode()).hexdigest()[:16]
                 yield _own(ref, "disliked", f"disliked-{note.comment_id}-{digest}", ports.clock.now())

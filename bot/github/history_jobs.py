@@ -153,15 +153,18 @@ class HistoryJobs:
     def _backfill(self, installation_id: int, repo: RepoRef, *, first: bool) -> Ended:
         if self.app is None or not self.most:
             return Ended("ignored", "off")
-        recorder = InPieces(self.recorder)
-        encoder = recorder.records([]).encoder
         found = self.store.find(repo.full_name, repo.id)
-        if found is not None and found.encoder != encoder:
-            self.store.forget([repo.id])
-            found = None
-        elif found is None and not first:
+        if found is None and not first:
             # The App was removed meanwhile.
             return Ended("silent", "forgotten")
+        if found is None:
+            # Before anything can fail, lest the next run takes it for one that was forgotten.
+            found = self.store.begin(repo.full_name, "", repo.id, installation_id)
+        recorder = InPieces(self.recorder)
+        encoder = recorder.records([]).encoder
+        anew = found.encoder != encoder
+        if anew:
+            self.store.forget([repo.id], [repo.full_name])
         kept = self.store.begin(repo.full_name, encoder, repo.id, installation_id)
         source = self.app.history_of(installation_id, repo, most=self.most, tries=3, sleep=_wait)
         until = time.monotonic() + self.slice_seconds
@@ -176,7 +179,7 @@ class HistoryJobs:
             seen = partial(self.note, installation_id, repo)
             fill(self.store, kept, source, recorder, tick, seen, keep_texts=self.keep_texts)
         except (Gone, NotAllowed):
-            if found is None:
+            if anew:
                 self.store.forget([repo.id])
             return Ended("silent", "gone")
         for what in ("replay", "releases"):

@@ -85,7 +85,7 @@ class OfflineGitHub(GitHub):
         """Refused."""
         raise self._refuse()
 
-    def reactions(self, ref: IssueRef, comment_id: int) -> list[tuple[str, str]]:
+    def reactions(self, ref: IssueRef, comment_id: int) -> list[tuple[str, str, datetime]]:
         """None are known."""
         return []
 

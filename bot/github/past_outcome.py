@@ -28,7 +28,7 @@ _BOTS = frozenset(
 )
 """Bots that run as ordinary users, under names that could be a person's."""
 _SAME = re2.compile(
-    r"(?i)^\W{0,3}(?:closing (?:this )?as (?:a )?)?duplicate of\s+(?:\S+/issues/|#)(\d{1,9})\b"
+    r"(?i)^\W{0,3}(?:closing (?:this )?as (?:a )?)?duplicate of\s+(?:(\S+)/issues/|#)(\d{1,9})\b"
 )
 _LATE = timedelta(days=1)
 """By how much a pull request that is linked may have been merged after the issue was closed."""
@@ -110,8 +110,9 @@ def _duplicates(node: Mapping[str, Any], events: Sequence[Mapping[str, Any]], fu
             comment.get("authorAssociation") in MAINTAINERS
             and people_of(comment.get("author"))[1]
             and (at := _SAME.search(comment.get("bodyText") or ""))
+            and f"/{at.group(1) or full_name}".lower().endswith(f"/{full_name}".lower())
         ):
-            marked[at.group(1)] = None
+            marked[at.group(2)] = None
     for event in events:
         kind = event["__typename"]
         if kind not in ("MarkedAsDuplicateEvent", "UnmarkedAsDuplicateEvent"):

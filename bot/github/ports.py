@@ -186,8 +186,8 @@ class GitHub(Protocol):
     def react(self, ref: IssueRef, comment_id: int, reaction: Reaction) -> None:
         """React to a comment; doing it twice is the same as once."""
 
-    def reactions(self, ref: IssueRef, comment_id: int) -> list[tuple[str, str]]:
-        """(login, content) of each reaction to a comment."""
+    def reactions(self, ref: IssueRef, comment_id: int) -> list[tuple[str, str, datetime]]:
+        """(login, content, when it was given) of each reaction to a comment."""
 
     def permission(self, repo: RepoRef, login: str) -> Permission:
         """What the user may do in the repository."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 import structlog
 
@@ -50,16 +51,22 @@ def note_corrections(ports: Ports, ref: IssueRef, config: RepoConfig) -> None:
 
 
 def note_vote(
-    ports: Ports, ref: IssueRef, about: tuple[Kind, str], by: str, role: Role, agrees: bool
+    ports: Ports,
+    ref: IssueRef,
+    about: tuple[Kind, str],
+    by: str,
+    role: Role,
+    agrees: bool,
+    at: datetime | None = None,
 ) -> bool:
-    """Keep a vote; False where the repository has no history."""
+    """Keep a vote, cast `at` (None: now); False where the repository has no history."""
     if ports.own_labels is None or ports.histories is None:
         return False
     repo = ports.histories.store.find(ref.repo.full_name, ref.repo.id)
     if repo is None:
         return False
     kind, subject = about
-    vote = Vote(str(ref.number), kind, subject, by, role, agrees, ports.clock.now())
+    vote = Vote(str(ref.number), kind, subject, by, role, agrees, at or ports.clock.now())
     ports.own_labels.tables.save_vote(repo.key, vote)
     return True
 
@@ -71,16 +78,23 @@ def role_in(github: GitHub, ref: IssueRef, login: str, author: str) -> Role:
     return "author" if login == author else "other"
 
 
-def thumbs(github: GitHub, ref: IssueRef, note: CommentNote) -> list[tuple[str, bool]]:
-    """Who marked the live comment of the note with a thumb, and whether it points up, sorted."""
+Thumb = tuple[str, bool, datetime]
+"""Whose it is, whether it points up, and when it was given."""
+
+
+def thumbs(github: GitHub, ref: IssueRef, note: CommentNote) -> list[Thumb]:
+    """The thumbs on the live comment of the note, sorted."""
     if note.comment_id is None or note.state != "live":
         return []
     found = github.reactions(ref, note.comment_id)
-    return sorted((login, _THUMBS[content]) for login, content in found if content in _THUMBS)
+    return sorted((login, _THUMBS[content], at) for login, content, at in found if content in _THUMBS)
 
 
-def note_thumbs(github: GitHub, ports: Ports, ref: IssueRef, given: Sequence[tuple[str, bool]]) -> int:
-    """Keep thumbs as votes on the earlier issues that a comment shows, where it is there for them alone; how many."""
+def note_thumbs(github: GitHub, ports: Ports, ref: IssueRef, given: Sequence[Thumb]) -> int:
+    """Keep thumbs as votes on the earlier issues that a comment shows, where it is there for them alone; how many.
+
+    What somebody said after giving the thumb stays: it is read again with each sweep.
+    """
     if not given or ports.own_labels is None or ports.histories is None:
         return 0
     repo = ports.histories.store.find(ref.repo.full_name, ref.repo.id)
@@ -89,18 +103,21 @@ def note_thumbs(github: GitHub, ports: Ports, ref: IssueRef, given: Sequence[tup
         return 0
     named = (own_id(ref.repo.full_name, one.id) for one in kept.triage.same_failure)
     shown = [id for id in named if id]
-    known = {
-        (vote.by, vote.agrees) for vote in ports.own_labels.tables.votes(repo.key, "same", [str(ref.number)])
-    }
-    new = [(login, up) for login, up in given if (login, up) not in known and login != github.login]
-    if not new or not shown:
+    votes = ports.own_labels.tables.votes(repo.key, "same", [str(ref.number)])
+    said = {(vote.by, vote.subject): vote.at for vote in votes}
+    new = [
+        (login, up, at)
+        for login, up, at in given
+        if login != github.login and any((login, id) not in said or said[login, id] < at for id in shown)
+    ]
+    if not new:
         return 0
     try:
         author = github.issue(ref).author
-        for login, up in new:
+        for login, up, at in new:
             role = role_in(github, ref, login, author)
             for id in shown:
-                note_vote(ports, ref, ("same", id), login, role, up)
+                note_vote(ports, ref, ("same", id), login, role, up, at)
     except GitHubError as error:
         log.warning("thumbs not read", issue=ref.name, status=error.status)
     return len(new)

@@ -79,8 +79,9 @@ def how_it_ended(
             return told, False
         told += f", itself one of {_code(_short(firsts[-1].id))}" if len(firsts) > 1 else ""
         ended, regression = how_it_ended(firsts[-1], component, versions)
-        still = firsts[-1].outcome.is_open
-        return f"{told}, which is {ended}" if still else f"{told} ({ended})", regression
+        if firsts[-1].outcome.is_open:
+            return f"{told}, which is {ended}" if ended else told, False
+        return f"{told} ({ended})", regression
     if out.reason == "not_planned":
         return f"closed as not planned{_WHY[out.why]}", False
     if out.closed_by or out.released:

@@ -207,7 +207,10 @@ class HistoryStore(Protocol):
     def forget(
         self, repo_ids: Iterable[int] = (), names: Iterable[str] = (), installation_id: int | None = None
     ) -> int:
-        """Delete everything of these repositories and of all those of the installation; how many there were."""
+        """Delete everything of these repositories and of all those of the installation; how many there were.
+
+        Where ids are given, a name is that of a history without one: another repository may have had it before.
+        """
 
 
 def content_hash(post: Post) -> str:

@@ -121,6 +121,9 @@ class Histories:
         Neither a core that fails nor a history of another model is an error: there is less to show then.
         """
         repo = self.store.find(full_name, repo_id)
+        if repo is not None and repo_id is not None:
+            # It may have been renamed since its history was read.
+            repo = replace(repo, full_name=full_name)
         cases = near_cases(name_of(full_name, post.id), triage.neighbours)
         if repo is None and not cases:
             return None

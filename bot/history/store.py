@@ -276,8 +276,13 @@ class PostgresHistory(Table):
     ) -> int:
         """See the protocol."""
         return self._run(
-            "DELETE FROM history_repos WHERE repo_id = ANY(%s) OR lower(full_name) = ANY(%s) OR installation_id = %s",
-            (list(repo_ids), [clean_text(name).lower() for name in names], installation_id),
+            "DELETE FROM history_repos WHERE repo_id = ANY(%(ids)s) OR installation_id = %(installation)s"
+            " OR (lower(full_name) = ANY(%(names)s) AND (repo_id IS NULL OR %(ids)s::bigint[] = '{}'))",
+            {
+                "ids": list(repo_ids),
+                "names": [clean_text(name).lower() for name in names],
+                "installation": installation_id,
+            },
         )
 
 

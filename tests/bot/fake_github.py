@@ -572,7 +572,9 @@ class _Api:
         comment = self._comment(request)
         if comment is None:
             return _error(404, "Not Found")
-        return _page(request, [{"user": user(login), "content": c} for login, c in comment.reactions])
+        at = "2026-01-01T00:00:00Z"
+        given = [{"user": user(login), "content": c, "created_at": at} for login, c in comment.reactions]
+        return _page(request, given)
 
     def react(self, request: Request, data: Any) -> Response:
         comment = self._comment(request)

@@ -114,6 +114,10 @@ def keep_replay(
             at = datetime.now(UTC)
             made = replay_of(pool, repo, web, since, most=MOST, fit=fit_itself, triage=triage)
             store.save_replay(key, at, asdict(made))
+            # Nothing stays of an issue that was deleted meanwhile.
+            listed = {one.issue.id for one in made.comments}
+            for id in listed - store.hashes(key, sorted(listed)).keys():
+                store.drop(key, id)
 
 
 def main() -> None:

@@ -54,8 +54,8 @@ class People:
     def permission(self, repo: RepoRef, login: str) -> Permission:
         return "write" if login == "ada" else "read"
 
-    def reactions(self, ref: IssueRef, comment_id: int) -> list[tuple[str, str]]:
-        return self.reacted
+    def reactions(self, ref: IssueRef, comment_id: int) -> list[tuple[str, str, datetime]]:
+        return [(login, content, NOW) for login, content in self.reacted]
 
     def issue(self, ref: IssueRef) -> Issue:
         if self.down:
@@ -106,7 +106,7 @@ def test_without_a_history_no_vote_is_kept() -> None:
     bare = Ports(None, MemoryStore(), StillClock(), FakeCore())
     for ports in (bare, ports_with(tables, history=False)):
         assert not note_vote(ports, REF, ("label", "bug"), "ada", "maintainer", True)
-        assert note_thumbs(People(), ports, REF, [("ada", True)]) == 0  # type: ignore[arg-type]
+        assert note_thumbs(People(), ports, REF, [("ada", True, NOW)]) == 0  # type: ignore[arg-type]
         ports.store.save_correction(Correction(REF, 5, "ada", NOW, {"type": ("fault",)}, "t", "b"))
         note_corrections(ports, REF, CONFIG)
     assert tables.kept == []
@@ -121,7 +121,7 @@ def test_a_role_is_what_somebody_may_do_and_else_whose_issue_it_is() -> None:
 
 def test_thumbs_are_read_off_a_live_comment_alone() -> None:
     github: Any = People([("eve", "-1"), ("ada", "+1"), ("bob", "eyes")])
-    assert thumbs(github, REF, CommentNote(9, None)) == [("ada", True), ("eve", False)]
+    assert thumbs(github, REF, CommentNote(9, None)) == [("ada", True, NOW), ("eve", False, NOW)]
     assert thumbs(github, REF, CommentNote(None, None)) == []
     assert thumbs(github, REF, CommentNote(9, None, state="dismissed")) == []
 
@@ -135,7 +135,7 @@ SHOWN = a_triage(same_failure=[EARLIER], findings=[])
 def test_a_thumb_is_a_vote_on_the_earlier_issue_and_counts_once() -> None:
     tables, github = Votes(), People()
     ports = triaged(ports_with(tables), SHOWN)
-    given = [("ada", True), ("reporter", False), (github.login, True)]
+    given = [("ada", True, NOW), ("reporter", False, NOW), (github.login, True, NOW)]
     assert note_thumbs(github, ports, REF, given) == 2  # type: ignore[arg-type]
     assert [(v.subject, v.by, v.role, v.agrees) for v in tables.kept] == [
         ("3", "ada", "maintainer", True),
@@ -157,14 +157,14 @@ def test_a_thumb_is_a_vote_on_the_earlier_issue_and_counts_once() -> None:
 )
 def test_a_thumb_that_may_mean_something_else_is_no_vote_on_an_earlier_issue(triage: Triage) -> None:
     tables = Votes()
-    assert note_thumbs(People(), triaged(ports_with(tables), triage), REF, [("ada", True)]) == 0  # type: ignore[arg-type]
+    assert note_thumbs(People(), triaged(ports_with(tables), triage), REF, [("ada", True, NOW)]) == 0  # type: ignore[arg-type]
     assert tables.kept == []
 
 
 def test_a_thumb_without_a_triage_or_an_answer_of_github_waits() -> None:
     tables = Votes()
     ports = ports_with(tables)
-    assert note_thumbs(People(), ports, REF, [("ada", True)]) == 0  # type: ignore[arg-type]
+    assert note_thumbs(People(), ports, REF, [("ada", True, NOW)]) == 0  # type: ignore[arg-type]
     github: Any = replace(People(), down=True)
-    note_thumbs(github, triaged(ports, SHOWN), REF, [("ada", True)])
+    note_thumbs(github, triaged(ports, SHOWN), REF, [("ada", True, NOW)])
     assert tables.kept == [], "read again with the next sweep"

@@ -171,7 +171,7 @@ class MemoryHistory(HistoryStore):
             key
             for key, repo in self.repos.items()
             if repo.repo_id in ids
-            or repo.full_name.lower() in named
+            or (repo.full_name.lower() in named and (repo.repo_id is None or not ids))
             or (installation_id is not None and self.installed[key] == installation_id)
         ]
         for key in gone:

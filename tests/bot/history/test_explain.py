@@ -90,6 +90,11 @@ def test_a_duplicate_says_how_the_first_one_ended() -> None:
     assert ended(twice, replace(FIXED, released="1.0"), torch="1.2")[1]
 
 
+def test_a_duplicate_of_an_issue_whose_state_is_not_known_says_no_more() -> None:
+    again = Outcome(False, "closed", duplicates=("3",))
+    assert ended(again, Outcome(True))[0] == "closed as a duplicate of `#3`"
+
+
 def test_why_names_the_most_telling_first() -> None:
     shared = replace(
         NOTHING,

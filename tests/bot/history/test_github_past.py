@@ -353,8 +353,11 @@ def test_duplicates_are_what_people_of_the_project_marked_and_did_not_take_back(
         said("eve", "Duplicate of #9"),
         said("ada", "This is not a duplicate of #8", "MEMBER"),
         said("ada", "Duplicate of #12", "MEMBER"),
+        said("ada", "Duplicate of https://github.com/acme/secret/issues/10", "MEMBER"),
+        said("ada", "Duplicate of https://gitlab.com/acme/train/-/issues/11", "MEMBER"),
+        said("ada", "Duplicate of https://github.example/Acme/Train/issues/7", "MEMBER"),
     ]
-    assert outcome(events=events, comments=comments).duplicates == ("3", "2")
+    assert outcome(events=events, comments=comments).duplicates == ("3", "7", "2")
 
 
 def test_others_are_people_besides_the_author_and_the_project() -> None:

@@ -144,6 +144,16 @@ def test_everything_of_a_repository_is_deleted_and_nothing_comes_back(
     assert store.forget() == 0
 
 
+def test_a_repository_that_once_had_the_name_is_not_forgotten(store: HistoryStore) -> None:
+    renamed = store.begin("acme/train", "words", 11, 7)
+    store.begin("acme/train", "words", 12, 7)
+    assert store.forget([12], ["acme/train"]) == 1
+    assert store.find("acme/train", 11) == renamed
+    assert store.forget(names=["acme/train"]) == 1
+    store.begin("Acme/Train", "words", None, None)
+    assert store.forget([12], ["acme/train"]) == 1, "what an export filled"
+
+
 def test_an_outcome_of_an_issue_that_is_not_kept_is_nothing(store: HistoryStore) -> None:
     key = store.begin("acme/train", "words", 11, 7).key
     change = LabelChange("a", True, "ada", True, NOW)

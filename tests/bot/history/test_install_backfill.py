@@ -151,7 +151,8 @@ def test_releases_are_looked_up_in_slices_after_the_back_fill(github: tuple[Fake
         afters.append(new.payload["after"])
         delivery = replace(delivery, payload=new.payload)
     assert afters == [RELEASES_AT_ONCE // 2, RELEASES_AT_ONCE], "of those that are left"
-    kept = bench.store.issues(1, [str(n) for n in shas])
+    [key] = bench.store.repos
+    kept = bench.store.issues(key, [str(n) for n in shas])
     assert all(kept[str(n)].outcome.released == ("v1.1" if n % 2 else "") for n in shas)
     assert github[0].writes() == []
     github[0].graphql = lambda query, variables: {"data": None, "errors": [{"type": "NOT_FOUND"}]}
@@ -235,6 +236,35 @@ def test_a_history_of_another_model_is_started_over(github: tuple[FakeGitHub, Ap
     assert found is not None and found.encoder == "words"
 
 
+def test_a_history_of_another_model_that_an_export_filled_is_started_over(
+    github: tuple[FakeGitHub, App],
+) -> None:
+    bench = Bench(github[1])
+    bench.store.begin(NAME, "an older model", None, None)
+    assert bench.run() == "history_read"
+    found = bench.store.find(NAME)
+    assert found is not None and (found.encoder, found.repo_id) == ("words", REPO.id)
+
+
+@pytest.mark.parametrize("more", [{"waits": 1}, {"attempts": 2}])
+def test_a_core_that_is_down_at_first_only_puts_it_off(
+    github: tuple[FakeGitHub, App], more: dict[str, int]
+) -> None:
+    bench = Bench(github[1], slice_seconds=60.0)
+    jobs, delivery = bench.jobs, bench.delivery()
+    with pytest.raises(CoreDown):
+        replace(jobs, recorder=Down())(delivery)
+    assert jobs(replace(delivery, **more)).reason == "history_read"
+    assert bench.kept() == 2 * PAGE + 10
+
+
+class Down(Reader):
+    """Has not loaded."""
+
+    def records(self, posts: Sequence[Post], triaged: bool = False) -> Recorded:
+        raise CoreDown("loading")
+
+
 class Fragile(Reader):
     """Fails over whatever says so."""
 
@@ -254,10 +284,6 @@ def test_a_report_over_which_the_core_fails_is_read_by_its_title() -> None:
 
 
 def test_a_core_that_is_down_is_no_reports_fault() -> None:
-    class Down(Reader):
-        def records(self, posts: Sequence[Post], triaged: bool = False) -> Recorded:
-            raise CoreDown("loading")
-
     with pytest.raises(CoreDown):
         InPieces(Down()).records([Post("1", "t", "b")])
 

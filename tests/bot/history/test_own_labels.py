@@ -14,7 +14,9 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from bot.db.connect import SyncPool, sync_pool
-from bot.github.handler import disliked_comments
+from bot.github.handler import disliked_comments, process
+from bot.github.payload import storable
+from bot.github.ports import Delivery
 from bot.github.repo_config import RepoConfig
 from bot.github.votes import correction_votes
 from bot.history.backfill import Export, fill
@@ -220,6 +222,20 @@ def test_labels_by_webhook_are_kept_and_whose_they_are(bench: Bench) -> None:
     kept = {(c.label, c.by_person) for c in changes or ()}
     assert kept == {("question", True), ("bug", True), ("stale", False), ("feature", False)}
     assert bench.own.tables.facts(bench.key) == before + 2
+
+
+def test_a_label_is_as_old_as_its_webhook_and_is_kept_once(bench: Bench) -> None:
+    issue = bench.report("Something else entirely", "Nothing that anybody would know.")
+    bench.opened(issue)
+    payload = bench.fake.payload(REPO, issue, "labeled", label={"name": "bug"}, sender=user("reporter"))
+    received = bench.clock.now()
+    for _ in range(2):
+        bench.clock.forward(120)
+        process(
+            Delivery("d-late", "issues", "labeled", storable(payload, keep_text=False), received), bench.ports
+        )
+    kept = bench.histories.store.issues(bench.key, [str(issue.number)])[str(issue.number)].labels
+    assert [(c.label, c.at) for c in kept or ()] == [("bug", received)]
 
 
 def test_heads_come_back_from_the_database_as_they_were(bench: Bench, filled: SyncPool) -> None:
@@ -466,6 +482,17 @@ def test_thumbs_are_votes_on_the_earlier_issue_by_role(bench: Bench) -> None:
     assert not any("permission" in path for _, path in bench.fake.requests[asked:]), (
         "nobody is asked of twice"
     )
+
+
+def test_a_thumb_does_not_take_back_what_its_giver_said_later(bench: Bench) -> None:
+    first, again = copies(bench, "narwhal")
+    [comment] = bench.ours(again)
+    comment.reactions.append(("ada", "+1"))
+    list(disliked_comments(bench.ports, timedelta(days=900)))
+    assert bench.own.said(bench.key, str(again.number)) == {str(first.number): 1.0}
+    bench.vote(again, "same", str(first.number), "ada", "maintainer", False)
+    list(disliked_comments(bench.ports, timedelta(days=900)))
+    assert bench.own.said(bench.key, str(again.number)) == {str(first.number): -1.0}
 
 
 def test_votes_enter_what_the_threshold_is_fitted_to(bench: Bench) -> None:

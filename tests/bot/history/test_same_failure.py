@@ -208,6 +208,31 @@ def test_an_issue_that_the_back_fill_passed_over_comes_in_with_whatever_happens_
     assert len(bench.fake.queries) == queries, "one that is kept is not read again for a label"
 
 
+def test_what_happens_to_an_issue_that_is_not_triaged_again_is_kept(bench: Bench) -> None:
+    issue = bench.report()
+    bench.opened(issue)
+    issue.state, issue.title, issue.body = "closed", "Removed", "What was here is nobody's business."
+    bench.past.issues.append(node(6, issue.title, issue.body, **CLOSED))
+    assert bench.opened(issue, "edited").reason == "closed"
+    kept = bench.kept.issues(1, ["6"])["6"]
+    assert (kept.title, kept.outcome.is_open) == ("Removed", False)
+    issue.state, issue.author = "open", user("ci[bot]")
+    bench.past.issues[-1] = node(6, issue.title, issue.body)
+    assert bench.opened(issue, "reopened").reason == "bot_author"
+    assert bench.kept.issues(1, ["6"])["6"].outcome.is_open
+    queries = len(bench.fake.queries)
+    issue.author = user("reporter")
+    bench.opened(issue, "opened")
+    assert len(bench.fake.queries) == queries, "a triage keeps it"
+
+
+def test_a_repository_that_was_renamed_goes_by_its_new_name(bench: Bench) -> None:
+    [repo] = bench.kept.repos.values()
+    bench.kept.repos[repo.key] = replace(repo, full_name="acme/former")
+    bench.opened(bench.report())
+    assert [one.id for one in bench.same()] == [f"{REPO}#2"]
+
+
 def test_an_issue_that_github_does_not_give_or_the_core_cannot_read_is_left_out(bench: Bench) -> None:
     issue = bench.report()
     assert bench.opened(issue, "labeled", label={"name": "bug"}).reason == "label"

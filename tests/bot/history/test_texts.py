@@ -17,10 +17,14 @@ from bot.db.deliveries import StoredDelivery
 from bot.db.forget import forget
 from bot.history.backfill import Export, fill
 from bot.history.records import KeptIssue, PastIssue
+from bot.history.replay.job import keep_replay
 from bot.history.search import kept_issue, still_open
 from bot.history.store import PostgresHistory
+from bot.ports import CoreFailed
 from bot.serve.compose import work_of
 from knowledge.history.record import Post, body_to_keep
+from knowledge.report import Report
+from knowledge.triage import Triage
 from tests.bot.fake_core import FakeCore
 from tests.bot.history.memory_history import TinyRecorder
 from tests.bot.history.test_history_store import NOW, kept
@@ -120,6 +124,25 @@ def test_a_replay_forgets_what_it_would_have_written_below_an_issue_that_is_gone
     left = store.kept_replay(one)
     assert left is not None and left[1]["comments"] == []
     assert store.kept_replay(other) == (NOW, with_comments(("#3", True), ("#2", False), ("#1", True)))
+
+
+def test_a_replay_holds_nothing_of_an_issue_that_goes_while_it_computes(
+    store: PostgresHistory, database: str
+) -> None:
+    key = store.begin(NAME, "words", 1, 7).key
+    for id in "12":
+        one = kept(id)
+        assert one.record is not None
+        told = replace(one.record, told=("nccl-picks-docker-or-veth-interface",))
+        store.save_page(key, [replace(one, record=told, text="It hangs.")])
+
+    def triage(report: Report) -> Triage:
+        store.drop(key, "1")
+        raise CoreFailed("down")
+
+    keep_replay(database, key, triage=triage)
+    found = store.kept_replay(key)
+    assert found is not None and [one["issue"]["id"] for one in found[1]["comments"]] == ["2"]
 
 
 @pytest.mark.parametrize("keep_texts", [False, True])
