@@ -169,9 +169,8 @@ def _fill(
     installation: int | None = None,
     seen: Seen = lambda issues: None,
 ) -> int:
-    if again:
-        store.forget([repo_id] if repo_id else [], [repository])
-    repo = store.begin(repository, recorder.records([]).encoder, repo_id, installation)
+    begin = store.begin_again if again else store.begin
+    repo = begin(repository, recorder.records([]).encoder, repo_id, installation)
     try:
         fill(store, repo, source, recorder, tick, seen, keep_texts=keep_texts)
     except Forgotten:

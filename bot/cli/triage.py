@@ -202,7 +202,11 @@ def triage_command(
 def _check_written(written: Mapping[str, Path | None], read: Sequence[str | Path]) -> None:
     """UserError for an output that is also an input, which would be emptied before it is read."""
     for option, file in written.items():
-        if file is not None and file.exists() and any(Path(one).exists() and file.samefile(one) for one in read):
+        if (
+            file is not None
+            and file.exists()
+            and any(Path(one).exists() and file.samefile(one) for one in read)
+        ):
             raise UserError(f"{option} {file} is also an input.", "Write to another file.")
 
 

@@ -163,9 +163,8 @@ class HistoryJobs:
         recorder = InPieces(self.recorder)
         encoder = recorder.records([]).encoder
         anew = found.encoder != encoder
-        if anew:
-            self.store.forget([repo.id], [repo.full_name])
-        kept = self.store.begin(repo.full_name, encoder, repo.id, installation_id)
+        begin = self.store.begin_again if anew else self.store.begin
+        kept = begin(repo.full_name, encoder, repo.id, installation_id)
         source = self.app.history_of(installation_id, repo, most=self.most, tries=3, sleep=_wait)
         until = time.monotonic() + self.slice_seconds
         start = source.start(kept.progress).cursor

@@ -150,6 +150,11 @@ class HistoryStore(Protocol):
     ) -> RepoHistory:
         """The repository's history, begun if there is none; a known id or installation is added to it."""
 
+    def begin_again(
+        self, full_name: str, encoder: str, repo_id: int | None, installation_id: int | None
+    ) -> RepoHistory:
+        """The same, empty: what was read before is gone; people's votes and a threshold set by hand stay."""
+
     def find(self, full_name: str, repo_id: int | None = None) -> RepoHistory | None:
         """By the id that stays through renames, else by name."""
 

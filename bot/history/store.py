@@ -68,6 +68,13 @@ WHERE repo = %(repo)s AND result @> jsonb_build_object('comments', jsonb_build_a
 """
 
 
+_FORGOTTEN = (
+    "(repo_id = ANY(%(ids)s) OR installation_id = %(installation)s"
+    " OR (lower(full_name) = ANY(%(names)s) AND (repo_id IS NULL OR %(ids)s::bigint[] = '{}')))"
+)
+"""Of these repositories, or of the installation."""
+
+
 class PostgresHistory(Table):
     """`bot.history.records.HistoryStore` over a pool; safe to call from several threads and processes."""
 
@@ -98,6 +105,39 @@ class PostgresHistory(Table):
         if begun is None:
             raise Forgotten(f"the history of {full_name} was deleted meanwhile")
         return begun
+
+    def begin_again(
+        self, full_name: str, encoder: str, repo_id: int | None, installation_id: int | None
+    ) -> RepoHistory:
+        """See the protocol."""
+        values = {
+            "ids": [repo_id] if repo_id else [],
+            "names": [clean_text(full_name).lower()],
+            "installation": None,
+        }
+        with (
+            self._pool.connection() as connection,
+            connection.transaction(),
+            connection.cursor(row_factory=dict_row) as cursor,
+        ):
+            old = f"SELECT * FROM history_repos WHERE {_FORGOTTEN} FOR UPDATE".encode()
+            kept = cursor.execute(old, values).fetchall()
+            keys = [row["key"] for row in kept]
+            by_hand = next((row["threshold"] for row in kept if row["by_hand"]), None)
+            votes = cursor.execute("SELECT * FROM history_votes WHERE repo = ANY(%s)", (keys,)).fetchall()
+            cursor.execute("DELETE FROM history_repos WHERE key = ANY(%s)", (keys,))
+            [row] = cursor.execute(
+                "INSERT INTO history_repos (repo_id, installation_id, full_name, encoder, threshold, by_hand)"
+                " VALUES (%s, %s, %s, %s, %s, %s) RETURNING *",
+                (repo_id, installation_id, clean_text(full_name), encoder, by_hand, by_hand is not None),
+            ).fetchall()
+            cursor.executemany(
+                "INSERT INTO history_votes (repo, id, kind, subject, by_login, role, agrees, at, corrected)"
+                " VALUES (%(repo)s, %(id)s, %(kind)s, %(subject)s, %(by_login)s, %(role)s, %(agrees)s, %(at)s,"
+                " %(corrected)s) ON CONFLICT DO NOTHING",
+                [{**vote, "repo": row["key"]} for vote in votes],
+            )
+        return _repo(row)
 
     def find(self, full_name: str, repo_id: int | None = None) -> RepoHistory | None:
         """See the protocol."""
@@ -276,8 +316,7 @@ class PostgresHistory(Table):
     ) -> int:
         """See the protocol."""
         return self._run(
-            "DELETE FROM history_repos WHERE repo_id = ANY(%(ids)s) OR installation_id = %(installation)s"
-            " OR (lower(full_name) = ANY(%(names)s) AND (repo_id IS NULL OR %(ids)s::bigint[] = '{}'))",
+            f"DELETE FROM history_repos WHERE {_FORGOTTEN}",
             {
                 "ids": list(repo_ids),
                 "names": [clean_text(name).lower() for name in names],

@@ -52,6 +52,16 @@ class MemoryHistory(HistoryStore):
         self.installed[found.key] = installation_id or self.installed.get(found.key)
         return found
 
+    def begin_again(
+        self, full_name: str, encoder: str, repo_id: int | None, installation_id: int | None
+    ) -> RepoHistory:
+        old = self.find(full_name, repo_id)
+        self.forget([repo_id] if repo_id else [], [full_name])
+        new = self.begin(full_name, encoder, repo_id, installation_id)
+        if old is not None and old.key in self.by_hand:
+            self.save_threshold(new.key, old.threshold)
+        return self.repos[new.key]
+
     def find(self, full_name: str, repo_id: int | None = None) -> RepoHistory | None:
         by_id = [r for r in self.repos.values() if repo_id is not None and r.repo_id == repo_id]
         by_name = [

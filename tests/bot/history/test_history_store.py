@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from bot.db.connect import sync_pool
+from bot.history.label_store import LabelTables, Vote
 from bot.history.records import Forgotten, HistoryStore, KeptIssue, LabelChange, Outcome, Progress
 from bot.history.store import PostgresHistory
 from knowledge.history.record import Record
@@ -152,6 +153,29 @@ def test_a_repository_that_once_had_the_name_is_not_forgotten(store: HistoryStor
     assert store.forget(names=["acme/train"]) == 1
     store.begin("Acme/Train", "words", None, None)
     assert store.forget([12], ["acme/train"]) == 1, "what an export filled"
+
+
+def test_begun_again_it_is_empty_and_a_threshold_set_by_hand_stays(store: HistoryStore) -> None:
+    begun = store.begin("acme/train", "words", 11, 7)
+    other = store.begin("acme/other", "words", 12, 7)
+    for one in (begun, other):
+        store.save_page(one.key, [kept("1")], Progress(source="github", through="2026"))
+    store.save_fitted(begun.key, 0.6)
+    again = store.begin_again("acme/train", "vectors", 11, 7)
+    assert (again.encoder, again.progress, again.threshold) == ("vectors", Progress(), None)
+    assert again.key != begun.key and store.count(again.key) == 0 and store.count(other.key) == 1
+    store.save_threshold(again.key, 0.4)
+    assert store.begin_again("acme/train", "vectors", 11, 7).threshold == 0.4
+
+
+def test_begun_again_it_keeps_what_people_said(database: str) -> None:
+    with sync_pool(database, 2) as pool:
+        store, labels = PostgresHistory(pool), LabelTables(pool)
+        begun = store.begin("acme/train", "words", 11, 7)
+        vote = Vote("5", "same", "3", "ada", "maintainer", False, NOW)
+        labels.save_vote(begun.key, vote)
+        again = store.begin_again("acme/train", "words", 11, 7)
+        assert labels.votes(again.key, "same") == [vote]
 
 
 def test_an_outcome_of_an_issue_that_is_not_kept_is_nothing(store: HistoryStore) -> None:
