@@ -147,10 +147,12 @@ def _quoted(line: QuotedLine) -> str:
 
 def _whole(finding: Finding) -> list[str]:
     head = "Likely causes, most common first, each" if finding.why[1:] else "Likely cause,"
-    parts = [f"{head} with its telltale sign:\n\n{_causes(finding.why)}"]
+    # Of an entry cut down to the report, nothing may be left of either.
+    parts = [f"{head} with its telltale sign:\n\n{_causes(finding.why)}"] if finding.why else []
     if finding.check[1:]:
         parts.append(f"More checks:\n\n{_bullets(map(one_more, finding.check[1:]))}")
-    parts.append(f"Fixes:\n\n{_bullets(finding.remedy)}")
+    if finding.remedy:
+        parts.append(f"Fixes:\n\n{_bullets(finding.remedy)}")
     if finding.fixed_in:
         parts.append(f"Fixed in: {prose(finding.fixed_in, 300)}")
     if finding.not_this_when:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from collections.abc import Iterable, Iterator
 
@@ -25,7 +24,6 @@ _WORLD_INFO = re2.compile(r"--world_info[= ]([A-Za-z0-9+/=_-]{8,})")
 _PROGRAM = re2.compile(r"\s(?:python[\d.]*|bash|sh|singularity|\S+\.(?:py|sh))\s")
 _COMMENT = re2.compile(r"^\s*#(?:\s|[a-z])")
 _PER_NODE = r"--?nproc[_-]per[_-]node"
-_ALL = ("gpu", "auto", "cuda")
 
 
 def processes_of(texts: Iterable[str]) -> list[int]:
@@ -125,7 +123,7 @@ def _devices(encoded: str) -> int | None:
     """Devices in DeepSpeed's `--world_info`: base64 of {"host": [0, 1, ...]}."""
     try:
         info = json.loads(base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)))
-    except (binascii.Error, ValueError):
+    except (ValueError, RecursionError):
         return None
     if not isinstance(info, dict) or not all(isinstance(v, list) for v in info.values()):
         return None

@@ -42,7 +42,7 @@ def read_json_line(line: str) -> JsonLine | None:
     """The parts of a JSON log line; None when it is something else (a printed dictionary of numbers)."""
     try:
         row = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         match = _CUT.search(line) if line.startswith('{"') else None
         return JsonLine(match.group(1).replace("\\n", " ")) if match else None
     if not isinstance(row, dict) or (text := _first(row, _TEXT)) is None:

@@ -14,18 +14,24 @@ import re2
 from knowledge.evidence import Reading
 from knowledge.evidence.lines import Kind
 from knowledge.findings.failure import Failure
-from knowledge.findings.releases import fits_time, has_already
+from knowledge.findings.releases import fits_time, has_already, only_names_release
 from knowledge.frameworks import framework_ids
 
 _TOOLS_FILE = Path(__file__).with_name("tools.toml")
 _CODE = re2.compile(r"`[^`]*`")
-_END = re2.compile(r"[.;](?:\s+)")
-_GROUP = re2.compile(r"\s*\([^()]*(?:\([^()]*\)[^()]*)*\)")
+_END = re2.compile(r"[.;](?:\*\*)?\s+")
+_GROUP = re2.compile(r"(?:^|\s+)\([^()]*(?:\([^()]*\)[^()]*)*\)")
 _ITEM = re2.compile(r"[;,]\s+(?:or |and )?")
+_TRAILS = re2.compile(r"^(?:but|not|so|too|the|which)\b")
+"""What can't open a list."""
+_COMMA = re2.compile(r",\s+")
+_LEADS_ON = re2.compile(r"(?i)^(?:with|without|in|on|for|under|before|after|if|when)\b")
+"""What opens with the case that it is for: "with the Trainer, `x`"."""
 _OTHERWISE = re2.compile(r",\s+or\s+")
 _OPENING = re2.compile(r"^(?:Or|Otherwise,?|Also|Else,?) ")
 _REFERS = re2.compile(
-    r"^(?:Its?|They|This|That|These|Those|The (?:ones?|former|latter|same)|If (?:so|not|it|that|they|none))\b"
+    r"(?i)^(?:Its?|They|This|That|These|Those|The (?:ones?|former|latter|same)|If (?:so|not|it|that|they|none)"
+    r"|(?:In|With|Without|For) (?:it|them|this|that|these|those))\b"
 )
 """Openings of a sentence that makes no sense without the one before."""
 _COMMAND = 8
@@ -40,9 +46,7 @@ class Fitted:
 
     entry: Failure
     whole: bool
-    """What is left of the answer still says what is wrong and what to do about it."""
-    possible: bool
-    """What it says is wrong can be: it needs no release that the reporter can't have."""
+    """What is left of the answer still says what is wrong (with a release they can have) and what to do about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,14 +126,13 @@ def fit(entry: Failure, reading: Reading) -> Fitted:
     kept = replace(
         entry,
         answer=answer,
-        why=_fitting(entry.why, fits),
-        check=tuple(text for text in _fitting(entry.check, fits) if not _done(text, reading)),
+        why=_led(entry.why, fits),
+        check=tuple(text for text in _led(entry.check, fits) if not _done(text, reading)),
         # A command that the report shows is what failed, or was tried in vain.
-        remedy=tuple(text for text in _fitting(entry.remedy, fits) if not _runs(text, run)),
+        remedy=tuple(text for text in _remedies(entry.remedy, fits) if not _runs(text, run)),
     )
     enough = len(answer) >= LEAST_KEPT * len(entry.answer) and remedied
-    possible = fits_time(first, reading)
-    return Fitted(kept, enough and possible, possible)
+    return Fitted(kept, enough and fits_time(first, reading))
 
 
 def _fits(clause: str, used: frozenset[str], reading: Reading) -> bool:
@@ -179,13 +182,31 @@ def _fitting(items: Sequence[str], fits: Callable[[str], bool]) -> tuple[str, ..
     return tuple(text for item in items if (text := trimmed(item, fits)))
 
 
+def _led(items: Sequence[str], fits: Callable[[str], bool]) -> tuple[str, ...]:
+    """Those whose first sentence fits: the cause itself, or the command of a check, to which the others belong."""
+    return _fitting([item for item in items if trimmed(sentences(item)[0], fits)], fits)
+
+
+def _remedies(items: Sequence[str], fits: Callable[[str], bool]) -> tuple[str, ...]:
+    """Those whose first sentence that fits is a remedy by itself: what follows another one speaks of that."""
+
+    def stands(item: str) -> bool:
+        first, *rest = sentences(item)
+        if trimmed(first, fits):
+            return True
+        kept = next((text for text in rest if trimmed(text, fits) and not _REFERS.match(text)), "")
+        return bool(_LEADS_ON.match(kept) or _OPENING.match(kept))
+
+    return _fitting(list(filter(stands, items)), fits)
+
+
 def trimmed(text: str, fits: Callable[[str], bool]) -> str:
     """The text without the sentences, parentheses and list items that do not fit."""
     kept: list[str] = []
-    dropped = False
+    dropped = goes_on = False
     for sentence in sentences(text):
         short = _without_asides(sentence, fits)
-        if dropped and _REFERS.match(short):
+        if dropped and (_REFERS.match(short) or (goes_on and not _LEADS_ON.match(short))):
             short = ""
         if short and not fits(short):
             short = _without_items(short, fits)
@@ -194,6 +215,7 @@ def trimmed(text: str, fits: Callable[[str], bool]) -> str:
         elif kept and kept[-1].endswith(";") and not sentence.endswith(";"):
             kept[-1] = kept[-1][:-1] + "."
         dropped = not short and (not kept or not kept[-1].endswith(";"))
+        goes_on = sentence.endswith(";")
     if kept and kept[-1].endswith(";"):
         kept[-1] = kept[-1][:-1] + "."
     return " ".join(kept)
@@ -229,7 +251,10 @@ def _inside(text: str) -> list[bool]:
 
 
 def _without_asides(sentence: str, fits: Callable[[str], bool]) -> str:
-    """Without parentheses that do not fit; of one that lists several things, the fitting ones stay."""
+    """Without parentheses that do not fit; of one that lists several things, the fitting ones stay.
+
+    "" where one names the release that the sentence takes.
+    """
     masked = _CODE.sub(lambda m: "\0" * len(m.group(0)), sentence)
     out, end = "", 0
     for match in _GROUP.finditer(masked):
@@ -240,20 +265,34 @@ def _without_asides(sentence: str, fits: Callable[[str], bool]) -> str:
             out += aside
             continue
         inner = aside.strip()[1:-1]
-        items = _split(inner, _ITEM)
+        items = _items(inner)
+        if any(only_names_release(item) and not fits(item) for item in items):
+            return ""
         left = [item for item in items if fits(item)]
         if left and len(left) < len(items):
             out += f" ({', '.join(left)})"
     return out + sentence[end:]
 
 
+def _items(inner: str) -> list[str]:
+    items: list[str] = []
+    for item in _split(inner, _ITEM):
+        if items and ((_LEADS_ON.match(items[-1]) and "`" not in items[-1]) or _TRAILS.match(item)):
+            items[-1] += f", {item}"
+        else:
+            items.append(item)
+    return items
+
+
 def _without_items(sentence: str, fits: Callable[[str], bool]) -> str:
     """Without the alternatives that do not fit; nothing where the first is one of them."""
-    items = _split(sentence.rstrip(".;"), _OTHERWISE)
-    if len(items) < 2 or not fits(items[0]):
+    said = sentence.rstrip(".;*")
+    first, *others = _split(said, _OTHERWISE)
+    # "A, B, or C" and "if A, or B, do C" can't be cut there.
+    lists = len(_split(first, _COMMA)) > (2 if _LEADS_ON.match(first) else 1)
+    if not others or lists or any(len(_split(item, _COMMA)) > 1 for item in others) or not fits(first):
         return ""
-    left = [item for item in items if fits(item)]
-    return ", or ".join(left) + (sentence[-1] if sentence[-1] in ".;" else "")
+    return ", or ".join([first, *filter(fits, others)]) + sentence[len(said) :]
 
 
 def _split(text: str, at: re2._Regexp) -> list[str]:

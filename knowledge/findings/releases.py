@@ -33,6 +33,7 @@ _NAMED = re2.compile(
 _BEFORE = re2.compile(r"(?i)\b(?:before|older than|up to|until|below|less than|through)\s*(?:the )?$")
 _FROM = re2.compile(r"(?i)\b(?:since|from|as of|starting with)\s*$")
 _LACKS = re2.compile(r"(?i)\b(?:only works?|added|introduced|needs?|requires?|at least|supported)\b[^.;]*$")
+_LEAD = re2.compile(r"(?i)(?:works with |allowed since |needs |requires |since |from |with |in )?")
 _TAKE = re2.compile(
     r"(?i)\b(?:upgrad\w*|updat\w*|install|move|go|switch|use|take|wheel|release)"
     r"(?: to| from| at least| the| a| with| later)*\s*$"
@@ -132,6 +133,14 @@ def fits_time(clause: str, reading: Reading) -> bool:
         if stated is not None and need.there and _older(stated, need.release):
             return False
     return True
+
+
+def only_names_release(aside: str) -> bool:
+    """Whether an aside says nothing but from which release on something is there: "PyTorch 2.1 and later"."""
+    found = _NAMED.search(aside)
+    if not found or not (found.group("plus") or found.group("op").strip() in (">=", ">")):
+        return False
+    return found.end() == len(aside) and bool(_LEAD.fullmatch(aside[: found.start()]))
 
 
 def has_already(clause: str, reading: Reading) -> bool:

@@ -31,6 +31,10 @@ _TRIED = re2.compile(
     r"|(?:have|has|'ve) (?:set|checked|verified|confirmed|increased|disabled|enabled|added|changed|updated|upgraded)"
     r"|to rule out|ruled out|made sure)\b"
 )
+_MESSAGE = re2.compile(
+    r"(?i)\balready (?:in use|exists?|running|(?:been )?(?:called|defined|initialized|marked|registered|started))\b"
+)
+"""What an error says, not its reader."""
 _ASKED = re2.compile(r"(?is)\btried[^\n.]{0,40}\n(.{0,800})")
 """A form's question after what was tried, and what stands below it."""
 _VALUE = re2.compile(r"[=:]")
@@ -38,6 +42,9 @@ _CHANGES = re2.compile(
     r"(?i)\b(?:raise|lower|increase|decrease|reduce|change|adjust|unset|remove|delete|drop|without"
     r"|leave (?:out|off)|turn off|set `[^`]+` to)(?:\b|$)"
 )
+_SHOWS = re2.compile(r"\b(?:CUDA_LAUNCH_BLOCKING|NCCL_DEBUG|TORCH_DISTRIBUTED_DEBUG)\b")
+"""Settings that find a cause and remove none."""
+_SWITCH = re2.compile(r"(?i)[=:] ?(?:true|false)$")
 _CALLED = re2.compile(r"([A-Za-z_]\w*)\(")
 _STOP = re2.compile(r"(?:[.!?]\s+|\n\s*\n|\n\s*[-*]\s)")
 
@@ -58,7 +65,7 @@ class Tried:
         """Read it out of a report."""
         told = f"{reading.report.title}\n\n{reading.prose}"
         own = [reading.report.title, *(line.text for line in reading.lines if line.kind in _OWN)]
-        said = [sentence for sentence in _STOP.split(told) if _TRIED.search(sentence)]
+        said = [sentence for sentence in _STOP.split(told) if _TRIED.search(_MESSAGE.sub("", sentence))]
         said += [m.group(1) for m in _ASKED.finditer(reading.report.body)]
         return cls("\n".join(own), _squeezed("\n".join(own)), tuple(said))
 
@@ -108,12 +115,13 @@ def _set_by(sentence: str) -> list[str]:
     """What stands in a report whose author did what the first setting of a sentence says; empty = there is none.
 
     An option that is to be raised, lowered or left out is in the report because its author has not done that.
+    With it go the switches beside it: `f(on_epoch=True, sync_dist=True)` is not followed by one of them.
     """
-    if _CHANGES.search(sentence):
+    if _CHANGES.search(sentence) or _SHOWS.search(sentence):
         return []
     for span in _CODE.finditer(sentence):
-        if found := _SETTING.search(span.group(1)):
-            return [*_CALLED.findall(span.group(1)), found.group(1)]
+        if found := [match.group(1) for match in _SETTING.finditer(span.group(1))]:
+            return [*_CALLED.findall(span.group(1)), found[0], *filter(_SWITCH.search, found[1:])]
     return []
 
 

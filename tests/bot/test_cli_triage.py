@@ -96,6 +96,7 @@ def test_standard_input_and_a_github_issue() -> None:
         ("binary.log", bytes(range(256)) * 40, "binary"),
         ("list.json", b"[1, 2]", "not a GitHub issue"),
         ("broken.json", b'{"title": ', "not valid JSON"),
+        ("deep.json", b'{"title": ' + b"[" * 5000 + b"}", "not valid JSON"),
         ("number.json", b'{"title": "x", "body": 3}', "not text"),
         ("empty.jsonl", b"", "is empty"),
     ],

@@ -269,3 +269,9 @@ def test_no_input_comes_alive(data: st.DataObject) -> None:
     body = pass_markdown(with_marker("triage", "0" * 64, draft.body), draft.links)
     assert live(body, draft.links) == []
     assert len(body) <= MAX_CHARS
+
+
+def test_no_heading_stands_above_nothing() -> None:
+    body = shown(a_triage(findings=[a_finding(why=[], remedy=[])]))
+    assert "telltale sign" not in body
+    assert "Fixes:" not in body

@@ -39,3 +39,17 @@ TABLE = SignatureTable()
 def test_what_a_sentence_says_of_a_failure(sentence: str, role: str | None) -> None:
     found = read_report(Report("x", "", sentence), TABLE).decisive
     assert [one.role for one in found] == ([role] if role else [])
+
+
+def test_what_a_form_asks_and_an_environment_lists_is_no_failure() -> None:
+    body = """The loss stops falling after an epoch.
+
+If we cannot run your script, we cannot fix your issue.
+
+CMake version: Could not collect
+```
+cuDNN version: Could not collect
+```
+"""
+    found = read_report(Report("x", "Loss", body), TABLE).decisive
+    assert not [d.text for d in found if d.role == "root"]

@@ -86,3 +86,9 @@ def test_what_does_not_say_how_many_is_no_number(text: str) -> None:
 )
 def test_the_launcher_is_the_one_that_was_used(text: str, launcher: str | None) -> None:
     assert reading(text).launcher == launcher
+
+
+def test_a_report_can_not_exhaust_the_stack() -> None:
+    deep = base64.urlsafe_b64encode(b"[" * 1400).decode()
+    assert reading(f"python -m deepspeed.launcher.launch --world_info={deep}").world_size is None
+    assert reading('```\n{"msg": "x", "a": ' + "[" * 1900 + "}\n```").world_size is None

@@ -75,7 +75,49 @@ def test_a_sentence_that_points_back_goes_with_the_one_before() -> None:
     assert trimmed("Restart. It helps. List with dynamo.", fits) == "Restart. It helps."
 
 
-def test_a_failure_of_a_later_release_is_not_possible() -> None:
+def test_a_failure_of_a_later_release_is_not_said() -> None:
     one = entry("one", answer="From torch 2.1 on, the call hangs. Set a timeout.")
-    assert not fit(one, of("pytorch/pytorch#1", "It hangs with torch 1.4.0.")).possible
-    assert fit(one, of("pytorch/pytorch#1", "It hangs with torch 2.3.0.")).possible
+    assert not fit(one, of("pytorch/pytorch#1", "It hangs with torch 1.4.0.")).whole
+    assert fit(one, of("pytorch/pytorch#1", "It hangs with torch 2.3.0.")).whole
+
+
+OLD_TORCH = of("pytorch/pytorch#1", "It hangs with torch 1.4.0.")
+
+
+def test_advice_goes_with_the_release_that_its_parenthesis_asks_for() -> None:
+    one = entry(
+        "a", answer="It's slow. Set `a=1` (PyTorch 2.1 and later). Use `b` (torch 2.1 or later; before, `c`)."
+    )
+    assert fit(one, OLD_TORCH).entry.answer == "It's slow."
+    assert fit(one, of("pytorch/pytorch#1", "It hangs with torch 2.3.0.")).entry.answer == one.answer
+
+
+def test_what_follows_a_command_or_a_cause_goes_with_it() -> None:
+    one = entry(
+        "a",
+        why=(
+            "**You use Lightning.** The loss is NaN.",
+            "**A rank died.** Lightning only says so. Memory ran out.",
+        ),
+        check=("`python -c 'import lightning'`: it prints a number. Only load files you trust.",),
+        remedy=(
+            "Upgrade Lightning. Many users report this works.",
+            "In Lightning, set a. With Horovod, set b.",
+        ),
+    )
+    fitted = fit(one, HOROVOD).entry
+    assert fitted.why == ("**A rank died.** Memory ran out.",)
+    assert fitted.check == ()
+    assert fitted.remedy == ("With Horovod, set b.",)
+
+
+def test_a_list_is_not_cut_into_something_else() -> None:
+    fits = lambda text: "Lightning" not in text  # noqa: E731
+    assert trimmed("**Your code adds, prints, or runs Lightning like a tensor.**", fits) == ""
+    assert trimmed("If it's slow, or Lightning waits, keep `a=1`.", fits) == ""
+    assert trimmed("**It's small, or Lightning is.** Raise it.", fits) == "**It's small.** Raise it."
+    assert trimmed("Set it (with the Trainer, Lightning's `a`).", fits) == "Set it."
+    assert trimmed("It ends (Lightning too, but not at once).", fits) == "It ends."
+    assert trimmed("With Lightning, call `a`; without it, set b.", fits) == ""
+    assert trimmed("Lightning 2 does; older ones do neither. Go.", fits) == "Go."
+    assert trimmed("Save with f(model, Lightning.g(x)). Go.", fits) == "Go."

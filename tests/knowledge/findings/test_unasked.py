@@ -39,6 +39,11 @@ ADAM = entry(
     "adam", answer="Only some optimizers work. Use `HybridAdam(model.parameters(), weight_decay=0.01)`."
 )
 STALL = entry("horovod-stalled-missing-ranks")
+LOGGED = entry("logged", answer="It differs. Log it with `self.log(loss, on_epoch=True, sync_dist=True)`.")
+PORT = entry("port", answer="The port is in use. Give every job its own `--master_port`.")
+BLOCKING = entry(
+    "blocking", answer="An index is too large. Find it with `CUDA_LAUNCH_BLOCKING=1 python x.py`."
+)
 SHM = entry("shm", answer="Shared memory is full. Start the container with `--shm-size=16g`.")
 
 
@@ -59,6 +64,11 @@ SHM = entry("shm", answer="Shared memory is full. Start the container with `--sh
         (ADAM, "```\nopt = torch.optim.AdamW(model.parameters(), weight_decay=0.01)\n```", False),
         (ADAM, "```\nopt = HybridAdam(model.parameters(), weight_decay=0.01)\n```", True),
         (P2P, "I tried NCCL_P2P_DISABLE as well.", True),
+        (LOGGED, "```python\nself.log('val_loss', loss, on_epoch=True)\n```", False),
+        (LOGGED, "```python\nself.log('val_loss', loss, on_epoch=True, sync_dist=True)\n```", True),
+        (PORT, "With one --master_port for both jobs it says Address already in use", False),
+        (PORT, "I already use another --master_port", True),
+        (BLOCKING, "I run it with CUDA_LAUNCH_BLOCKING=1.", False),
         (SHM, "## What have you tried?\n\n- a larger shm\n- another image", True),
     ],
 )
