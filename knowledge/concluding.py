@@ -88,11 +88,18 @@ def findings_of(
     return shown
 
 
+_OF_ANY_CAUSE = re2.compile(
+    r"(?i)watchdog|time(?:d |-)?out|\bkilled\b|sigkill|signal 9|exit(?:ed|ing)? (?:with )?(?:code|status)"
+)
+"""Errors that many a failure ends with."""
+
+
 def _least_of_guess(match: Match, reading: Reading) -> float:
     """How probable an entry must be that no line shows, to be worth a word to whoever asks."""
-    lines = {line.number: line for line in reading.lines if line.kind is Kind.LOG}
-    fails = any(d.role == "root" and d.number in lines for d in reading.decisive if not d.in_title)
-    return INSTEAD if fails and match.failure.patterns else REMOTE
+    log = {line.number for line in reading.lines if line.kind is Kind.LOG}
+    errors = [d for d in reading.decisive if d.role == "root" and d.number in log and not d.in_title]
+    tells = any(not _OF_ANY_CAUSE.search(error.text) for error in errors)
+    return INSTEAD if tells and match.failure.patterns else REMOTE
 
 
 def _earlier_first(matches: list[Match]) -> list[Match]:
