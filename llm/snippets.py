@@ -69,7 +69,7 @@ _NODES = (
     ),
     *(ast.If, ast.IfExp, ast.For, ast.With, ast.withitem),
     *(ast.FunctionDef, ast.ClassDef, ast.Lambda, ast.arguments, ast.arg, ast.Return),
-    *(ast.Try, ast.ExceptHandler),
+    *(ast.Try, ast.ExceptHandler, ast.Raise, ast.Starred),
     *(ast.ListComp, ast.DictComp, ast.GeneratorExp, ast.comprehension),
 )
 

@@ -384,6 +384,8 @@ def test_code_may_define_what_it_calls() -> None:
     [
         "@torch.no_grad()\ndef step(x):\n    return sum(x)\nprint(step([1]))",
         "print(sorted([[2, 1]], key=lambda pair: len(pair)))",
+        "import os\nprint(os.path.join('a', 'b'))",
+        "def step(*args, **kwargs):\n    if not args:\n        raise ValueError('none')\nprint(step(*[1]))",
         "try:\n    from torch.optim.lr_scheduler import LRScheduler\nexcept ImportError:\n    print('old')",
     ],
 )
@@ -416,6 +418,7 @@ def test_code_may_refine_a_documented_class() -> None:
         "@no_such_thing()\ndef step(x):\n    return sum(x)\nstep([1])",
         "@torch.no_such_thing()\ndef step(x):\n    return sum(x)\nstep([1])",
         "def step(x):\n    return x.system('ls')\nstep([1])",
+        "import os\nprint(os.path.expanduser('x'))",
         "step = lambda x: x.system('ls')\nprint(step(1))",
         "step = lambda print: sum([1])\nprint(step(1))",
         "try:\n    print(1)\nexcept Exception:\n    print(2)",
