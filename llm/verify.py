@@ -403,7 +403,7 @@ def _without_code(quote: Any) -> str:
     """Nothing for a quote that is a Python call or assignment, such as a changed line; else the quote."""
     try:
         tree = ast.parse(quote.group(1))
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return str(quote.group(0))
     long = any(
         isinstance(n, ast.Constant) and isinstance(n.value, str) and len(n.value) > _SHORT
