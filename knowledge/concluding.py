@@ -46,7 +46,7 @@ MAX_SURE = 2
 BESIDE = 0.1
 """A finding less than a tenth as probable as the one before it is not worth a reader's time."""
 INSTEAD = 0.15
-"""How probable a guess must be where the log shows another error than the entry's: below it none of 105 was right."""
+"""How probable a guess must be where the log shows another error than the entry's: below it, 1 of 105 was right."""
 QUOTED_LINES = 2
 MOST_READ = 20
 """Telling lines of which these are taken: a log may repeat one a thousand times."""
