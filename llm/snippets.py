@@ -15,7 +15,7 @@ from typing import Any
 import re2
 
 from knowledge.findings.failure import COMPILED
-from llm.api_names import public_name
+from llm.api_names import public_name, public_variable
 from llm.draft import Material, Snippet, allowed, refused, unsafe, words
 
 COMMAND_CHARS = 200
@@ -147,7 +147,7 @@ def _after_settings(text: str, material: Material) -> tuple[str, str | None]:
     """What follows the settings at the beginning of a command, and what is wrong with one of them."""
     while found := _ASSIGNMENT.match(text):
         name, value = found.group(1), found.group(2)
-        if name not in settings():
+        if name not in settings() and not public_variable(name):
             return text, "setting"
         if not _value_known(value, material):
             return text, "value"

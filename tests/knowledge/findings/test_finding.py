@@ -59,6 +59,10 @@ def test_a_guess_has_to_be_likelier_where_the_log_shows_another_error() -> None:
     assert [f.id for f in findings_of([match("a", 0.03)], TOLD)] == ["a"]
     assert findings_of([match("a", 0.01)], TOLD) == []
     assert findings_of([match("a", 0.03)], READING) == []
+    assert [f.id for f in findings_of([match("a", 0.03)], READING, every=True)] == ["a"], "for an LLM to read"
+    hung = "It hangs:\n\n```\nRuntimeError: Timed out after 600 s\n```\n"
+    timed_out = read_report(Report("r", "Hang", hung), SignatureTable([]))
+    assert [f.id for f in findings_of([match("a", 0.03)], timed_out)] == ["a"], "an error of any cause"
     assert [f.id for f in findings_of([match("a", 0.2)], READING)] == ["a"]
     no_line_to_show = replace(match("a", 0.03), failure=replace(entry("a"), patterns=()))
     assert [f.id for f in findings_of([no_line_to_show], READING)] == ["a"]
