@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.render.markdown import markdown_of
+from bot.render.wording import usual_fixes
 from knowledge.taxonomy import load_taxonomy
 from knowledge.triage import QuotedLine, Triage
 from tests.bot.fake_core import a_finding, a_triage, axis
@@ -50,6 +51,17 @@ def test_without_a_known_failure_usual_fixes_are_listed_and_a_guess_is_called_on
     assert "clearly matches" not in of(a_triage(findings=[a_finding(sure=False, p=0.6)]))
     assert "12 of 31" in of(a_triage(findings=[]))
     assert "No known failure matches." in of(a_triage(findings=[]))
+
+
+def test_usual_fixes_need_a_claimed_symptom_or_cause() -> None:
+    claimed = a_triage(findings=[])
+    unclaimed = {
+        axis: getattr(claimed, axis).model_copy(update={"answer": []}) for axis in ("symptom", "cause")
+    }
+    assert usual_fixes(claimed, 2)
+    assert usual_fixes(claimed.model_copy(update=unclaimed), 2) == []
+    no_fault = claimed.type.model_copy(update={"answer": []})
+    assert usual_fixes(claimed.model_copy(update={"type": no_fault}), 2) == []
     assert "No known failure" not in of(a_triage(findings=[], type=axis(("howto", 0.8))))
 
 
