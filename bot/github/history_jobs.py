@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import partial
@@ -119,6 +120,8 @@ class HistoryJobs:
     now: Callable[[], datetime]
     note: Callable[[int, RepoRef, Sequence[PastIssue]], None] = lambda installation_id, repo, issues: None
     """Keeps whom the issues of an installation's repository wait for."""
+    at_once: int = 1
+    """Processes of the core: so many pieces of a page are read side by side."""
     slice_seconds: float = SLICE
     keep_texts: bool = False
 
@@ -160,7 +163,7 @@ class HistoryJobs:
         if found is None:
             # Before anything can fail, lest the next run takes it for one that was forgotten.
             found = self.store.begin(repo.full_name, "", repo.id, installation_id)
-        recorder = InPieces(self.recorder)
+        recorder = InPieces(self.recorder, self.at_once)
         encoder = recorder.records([]).encoder
         anew = found.encoder != encoder
         begin = self.store.begin_again if anew else self.store.begin
@@ -218,14 +221,18 @@ def _wait(seconds: float) -> None:
 class InPieces:
     """A recorder that asks for few reports at once, and reads a report over which the core fails by its title alone."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Recorder, at_once: int = 1) -> None:
+        """`at_once`: pieces asked for side by side; more than the core has processes wait for one."""
         self._recorder = recorder
+        self._at_once = at_once
 
     def records(self, posts: Sequence[Post], triaged: bool = False) -> Recorded:
         """See `Recorder`. Raises `CoreDown`."""
         if not posts:
             return self._recorder.records([])
-        made = [self._piece(posts[at : at + PIECE], triaged) for at in range(0, len(posts), PIECE)]
+        pieces = [posts[at : at + PIECE] for at in range(0, len(posts), PIECE)]
+        with ThreadPoolExecutor(self._at_once) as reading:
+            made = list(reading.map(partial(self._piece, triaged=triaged), pieces))
         return Recorded(made[0].encoder, tuple(record for part in made for record in part.records))
 
     def _piece(self, posts: Sequence[Post], triaged: bool) -> Recorded:

@@ -179,6 +179,7 @@ def with_histories(service: Service, work: Work, ports: Ports, recorder: Recorde
         queue=lambda new: accept_now(service.threads, new),
         now=ports.clock.now,
         note=note_read,
+        at_once=service.settings.triage_processes,
         keep_texts=service.settings.keep_texts,
     )
     return replace(work, handlers={**work.handlers, HISTORY: jobs}, close=replay.close)

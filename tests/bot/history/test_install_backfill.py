@@ -14,7 +14,7 @@ from pydantic import SecretStr
 
 from bot.db.deliveries import Deliveries, StoredDelivery
 from bot.github.app import App
-from bot.github.history_jobs import RELEASES_AT_ONCE, HistoryJobs, InPieces, history_job
+from bot.github.history_jobs import PIECE, RELEASES_AT_ONCE, HistoryJobs, InPieces, history_job
 from bot.github.records import RepoRef
 from bot.github.routes import new_delivery
 from bot.history.backfill import PAGE
@@ -274,18 +274,38 @@ class Fragile(Reader):
         return super().records(posts, triaged)
 
 
-def test_a_report_over_which_the_core_fails_is_read_by_its_title() -> None:
+@pytest.mark.parametrize("at_once", [1, 3])
+def test_a_report_over_which_the_core_fails_is_read_by_its_title(at_once: int) -> None:
     posts = [Post(str(n), f"Title {n}", "crash" if n == 7 else "text") for n in range(12)]
     fragile = Fragile()
-    made = InPieces(fragile).records(posts)
+    made = InPieces(fragile, at_once).records(posts)
     assert [record.id for record in made.records] == [post.id for post in posts]
     assert [post.id for post in fragile.read if not post.body] == ["7"]
     assert {post.id for post in fragile.read if post.body} == {str(n) for n in range(12) if n != 7}
 
 
-def test_a_core_that_is_down_is_no_reports_fault() -> None:
+class Together(Reader):
+    """Reads only where somebody else reads, too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.meet = threading.Barrier(2, timeout=20)
+
+    def records(self, posts: Sequence[Post], triaged: bool = False) -> Recorded:
+        self.meet.wait()
+        return super().records(posts, triaged)
+
+
+def test_pieces_are_read_side_by_side_where_the_core_has_the_processes() -> None:
+    posts = [Post(str(n), f"Title {n}", "text") for n in range(4 * PIECE)]
+    made = InPieces(Together(), 2).records(posts)
+    assert [record.id for record in made.records] == [post.id for post in posts]
+
+
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_a_core_that_is_down_is_no_reports_fault(at_once: int) -> None:
     with pytest.raises(CoreDown):
-        InPieces(Down()).records([Post("1", "t", "b")])
+        InPieces(Down(), at_once).records([Post(str(n), "t", "b") for n in range(9)])
 
 
 def test_from_the_webhook_to_the_kept_history_and_its_replay(

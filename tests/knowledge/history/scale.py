@@ -4,7 +4,7 @@
     python -m tests.knowledge.history.scale search [RECORDS] [QUERIES]
     python -m tests.knowledge.history.scale many   [REPOSITORIES] [RECORDS] [QUERIES]
     python -m tests.knowledge.history.scale fill   [ISSUES]
-    python -m tests.knowledge.history.scale read   REPORTS [NUMBER]  the reading of reports alone, by the real encoder
+    python -m tests.knowledge.history.scale read   REPORTS [NUMBER] [PROCESSES]  the reading of reports alone
     python -m tests.knowledge.history.scale reload [RECORDS] [QUERIES]
     python -m tests.knowledge.history.scale workers [PROCESSES] [RECORDS] [QUERIES]
     python -m tests.knowledge.history.scale facts  REPORTS         what the search by facts finds, of GitHub's reports
@@ -26,7 +26,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import cycle, islice
@@ -47,7 +47,7 @@ from bot.history.records import KeptIssue, Outcome, Progress, RepoHistory
 from bot.history.search import Histories
 from bot.history.store import PostgresHistory
 from bot.ports import Recorded
-from bot.runtime.core import EngineCore
+from bot.runtime.triage_pool import ENGINE, TriagePool
 from bot.settings import load_settings
 from embeddings.encoder import OnnxEncoder
 from knowledge.history.index import GrowingIndex, Index, best, fused
@@ -381,27 +381,26 @@ def facts(file: Path) -> None:
         print(f"{name}: {count} among the first {most}")
 
 
-def read(file: Path, number: int) -> None:
-    """What reading reports for a back-fill costs, in pages and pieces as the service does, and how fast that goes."""
-    core = EngineCore(load_settings())
-    recorder = InPieces(core)
+def read(file: Path, number: int, processes: int) -> None:
+    """How fast so many triage processes read reports for a back-fill, in pages and pieces as the service does."""
     with (gzip.open if file.suffix == ".gz" else open)(file, "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in islice(lines, number)]
     posts = [
         Post(row["id"].rpartition("#")[2], row["title"], row["body"], tracker=row["id"].rpartition("#")[0])
         for row in rows
     ]
-    recorder.records(posts[:PAGE])
-    pages = [posts[at : at + PAGE] for at in range(0, len(posts), PAGE)]
-    began, (seconds, made) = time.perf_counter(), timed(lambda: [recorder.records(page) for page in pages])
-    passed = time.perf_counter() - began
-    records = [one for page in made for one in page.records]
+    with closing(TriagePool(ENGINE, processes)) as pool:
+        recorder = InPieces(pool, processes)
+        recorder.records(posts[:PAGE])
+        pages = [posts[at : at + PAGE] for at in range(0, len(posts), PAGE)]
+        began = time.perf_counter()
+        records = [one for page in pages for one in recorder.records(page).records]
+        passed = time.perf_counter() - began
     errors = sum(bool(one.lines or one.signatures or one.exception) for one in records)
     known = sum(bool(one.failures) for one in records)
     print(f"{len(records)} reports, {errors} show an error, {known} a known failure")
-    cpu, clock = 1000 * seconds / len(posts), 1000 * passed / len(posts)
-    print(f"{cpu:.0f} ms of CPU time and {clock:.0f} ms by the clock a report,", end=" ")
-    print(f"{3600 * len(posts) / PAGE / passed:,.0f} pages an hour")
+    pace = 3600 * len(posts) / PAGE / passed
+    print(f"{1000 * passed / len(posts):.0f} ms by the clock a report, {pace:,.0f} pages an hour")
 
 
 if __name__ == "__main__":
@@ -412,7 +411,7 @@ if __name__ == "__main__":
     if command == "facts":
         facts(Path(given[0]))
     if command == "read":
-        read(Path(given[0]), *(numbers or [1_000]))
+        read(Path(given[0]), *(numbers + [1_000, 1][len(numbers) :]))
     if command == "search":
         search(*(numbers + [200_000, 200][len(numbers) :]))
     if command == "many":
