@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from itertools import pairwise
 
 import httpx2
 import pytest
