@@ -44,7 +44,7 @@ def test_what_a_sentence_says_of_a_failure(sentence: str, role: str | None) -> N
 def test_what_a_form_asks_and_an_environment_lists_is_no_failure() -> None:
     body = """The loss stops falling after an epoch.
 
-If we cannot run your script, we cannot fix your issue.
+If we cannot run what you post here, we cannot look into the issue.
 
 CMake version: Could not collect
 ```
