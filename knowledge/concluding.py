@@ -71,7 +71,7 @@ def findings_of(
     shown: list[Finding] = []
     if not matches:
         return shown
-    tried = Tried.of(reading)
+    tried, another = Tried.of(reading), _shows_an_error(reading)
     # What is said unasked comes first, though something that only sounds like it be likelier.
     matches = _earlier_first(sorted(matches, key=lambda match: not match.sure))
     for match in (m for m in matches if agrees(m.failure, given or {})):
@@ -82,7 +82,8 @@ def findings_of(
         against = objection(match, fitted, reading, tried)
         # A guess at what wouldn't help this reporter is hardly ever right either (5 of 201 on labeled real reports).
         useless = confused or against not in (None, "tried")
-        if match.lines or not (useless or (match.p < _least_of_guess(match, reading) and not every)):
+        least = INSTEAD if another and match.failure.patterns else REMOTE
+        if match.lines or not (useless or (match.p < least and not every)):
             sure = match.sure and not confused and not against and sum(f.sure for f in shown) < MAX_SURE
             shown.append(_finding(match, fitted, reading, tried, sure=sure))
     return shown
@@ -94,12 +95,11 @@ _OF_ANY_CAUSE = re2.compile(
 """Errors that many a failure ends with."""
 
 
-def _least_of_guess(match: Match, reading: Reading) -> float:
-    """How probable an entry must be that no line shows, to be worth a word to whoever asks."""
+def _shows_an_error(reading: Reading) -> bool:
+    """Whether the log shows an error that says what failed: an entry that no line shows would show its own instead."""
     log = {line.number for line in reading.lines if line.kind is Kind.LOG}
     errors = [d for d in reading.decisive if d.role == "root" and d.number in log and not d.in_title]
-    tells = any(not _OF_ANY_CAUSE.search(error.text) for error in errors)
-    return INSTEAD if tells and match.failure.patterns else REMOTE
+    return any(not _OF_ANY_CAUSE.search(error.text) for error in errors)
 
 
 def _earlier_first(matches: list[Match]) -> list[Match]:

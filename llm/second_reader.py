@@ -185,7 +185,8 @@ class SecondReader:
         course = self.consult(examined, knowledge)
         judgement = course.fused(self._weights)
         triage = _concluded(examined, knowledge, judgement, result, top)
-        if found := self._confirm(course, with_candidates(triage, examined)):
+        confirms = "confirmer" in self._config.duties
+        if confirms and (found := self._confirm(course, with_candidates(triage, examined))):
             examined = replace(examined, matches=confirmed(examined.matches, found, self._config.model))
             triage = _concluded(examined, knowledge, judgement, result, top)
         if "writer" in self._config.duties and report.write:
@@ -236,7 +237,7 @@ class SecondReader:
 
     def _confirm(self, course: Course, triage: Triage) -> Mapping[str, tuple[int, ...]]:
         """Ids of the known failures that the LLM finds to apply, with their lines; asked only where none is sure."""
-        if "confirmer" not in self._config.duties or not worth_confirming(triage):
+        if not worth_confirming(triage):
             return {}
         question = confirmer_question(triage, course.examined.reading)
         request = confirmer_request(question, new_token())

@@ -260,13 +260,12 @@ def code_fault(code: Snippet, material: Material) -> str | None:
     if unsafe(ast.unparse(tree)):
         return "unsafe"
     # A name bound here stands for something that had to be allowed itself: `m = torch.nn.Linear(2, 2)`, then `m(x)`.
-    own = bound_names(text)
+    own = bound_names(tree)
     return next((fault for node in ast.walk(tree) if (fault := _node_fault(node, material, own))), None)
 
 
-def bound_names(text: str) -> set[str]:
-    """The functions, classes and variables that a piece of code that parses defines."""
-    tree = ast.parse(text)
+def bound_names(tree: ast.AST) -> set[str]:
+    """The functions, classes and variables that a piece of code defines."""
     own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     return own | {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 

@@ -194,7 +194,7 @@ def held(draft: Draft, material: Material) -> Held:
     """What may be said of a draft. Sentences keep their order; too long a draft is cut at its end."""
     voided = list[Voided]()
     code = _snippets("code", draft.code, Known(material), voided)
-    known = Known(material, {name for one in code for name in bound_names(one.text)})
+    known = Known(material, {name for one in code for name in bound_names(ast.parse(one.text))})
     sentences: list[Sentence] = []
     kept: list[int] = []
     count = questions = 0

@@ -87,19 +87,20 @@ def _paragraphs(
 ) -> list[str]:
     """What is said, in the writer's order (a reason that follows a fix is a reason for the fix), with what is run."""
     said = {n: s for n, s in sentences.items() if s.role != "question"}
+    # Behind the last sentence that is left up to its place; 0 = it comes last.
+    placed = [(max((n for n in said if n <= one.after), default=0), one) for one in snippets]
     parts: list[list[str]] = [[]]
-    before = ""
+    before, acted = "", False
     for n, sentence in said.items():
-        does = sentence.role in ("check", "fix")
-        turns = does and all(s.role not in ("check", "fix") for m, s in said.items() if m < n)
+        acts = sentence.role in ("check", "fix")
         full = len(parts[-1]) >= MOST_SENTENCES and sentence.role != before
-        if turns or (full and not _LEANS.match(sentence.text)):
+        if (acts and not acted) or (full and not _LEANS.match(sentence.text)):
             parts.append([])
         parts[-1].append(_sentence(sentence, cited))
-        before = sentence.role
-        for snippet in (one for one in snippets if max((m for m in said if m <= one.after), default=0) == n):
-            _add(parts, snippet, alone=not does)
-    for snippet in (one for one in snippets if all(m > one.after for m in said)):
+        before, acted = sentence.role, acted or acts
+        for snippet in (one for place, one in placed if place == n):
+            _add(parts, snippet, alone=not acts)
+    for snippet in (one for place, one in placed if not place):
         _add(parts, snippet, alone=True)
     return [" ".join(part) for part in parts if part]
 
