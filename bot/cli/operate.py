@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
@@ -16,7 +16,7 @@ from bot.db.forget import forget
 from bot.db.llm_ledger import forget_spending
 from bot.github.records import GitHubError, Gone
 from bot.github.store.postgres import GivenLabels, GivenTables
-from bot.history.backfill import Export, Seen, Source, Tick, add_releases, fill
+from bot.history.backfill import Ahead, Export, InPieces, Seen, Source, Tick, add_releases, fill
 from bot.history.label_store import LabelTables
 from bot.history.labels import OwnLabels
 from bot.history.records import Forgotten, HistoryStore, RepoHistory
@@ -30,6 +30,7 @@ from bot.jobs.queue import requeue
 from bot.ports import Recorder
 from bot.runtime.core import EngineCore, KnownEngine
 from bot.runtime.resources import open_service
+from bot.runtime.triage_pool import ENGINE, TriagePool
 from bot.serve.compose import make_app
 from bot.settings import Settings, load_settings
 from knowledge.engine import Knowledge
@@ -48,13 +49,23 @@ def opened(settings: Settings) -> Iterator[SyncPool]:
         yield pool
 
 
+@contextmanager
+def recording(settings: Settings) -> Iterator[Recorder]:
+    """What reads issues: this process, or as many triage processes as are set."""
+    if settings.triage_processes == 1:
+        yield EngineCore(settings)
+        return
+    with closing(TriagePool(ENGINE, settings.triage_processes)) as pool:
+        yield InPieces(pool, settings.triage_processes)
+
+
 def fill_from_file(
     settings: Settings, repository: str, file: Path, most: int, tick: Tick, *, again: bool
 ) -> int:
     """Read an export; returns how many issues are kept. Raises UserError."""
     source = Export(file, repository, most)
-    with opened(settings) as pool:
-        store, recorder = PostgresHistory(pool), EngineCore(settings)
+    with opened(settings) as pool, recording(settings) as recorder:
+        store = PostgresHistory(pool)
         kept = _fill(store, recorder, repository, source, tick, again=again, keep_texts=settings.keep_texts)
         OwnLabels(LabelTables(pool)).learn_what_is_due()
         return kept
@@ -79,15 +90,15 @@ def fill_from_github(
     except GitHubError as error:
         raise _unanswered(error) from error
     source = app.history_of(installation, ref, since, most)
-    with opened(settings) as pool:
-        store, recorder = PostgresHistory(pool), EngineCore(settings)
+    with opened(settings) as pool, recording(settings) as recorder:
+        store = PostgresHistory(pool)
         reports, now = WaveTables(pool), datetime.now(UTC)
         try:
             kept = _fill(
                 store,
                 recorder,
                 ref.full_name,
-                source,
+                Ahead(source),
                 tick,
                 again=again,
                 keep_texts=settings.keep_texts,

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, datetime
 from functools import partial
 from typing import Protocol
@@ -18,13 +17,12 @@ import structlog
 
 from bot.db.deliveries import StoredDelivery
 from bot.github.records import Gone, NotAllowed, Outage, RepoRef, TryAgain
-from bot.history.backfill import Source, fill
+from bot.history.backfill import InPieces, Source, fill
 from bot.history.records import Forgotten, HistoryStore, PastIssue, Progress, RepoHistory
 from bot.history.thresholds import due
 from bot.jobs.queue import NewDelivery
 from bot.jobs.runner import Ended, TryLater
-from bot.ports import CoreDown, CoreFailed, Recorded, Recorder
-from knowledge.history.record import Post
+from bot.ports import Recorder
 
 log = structlog.get_logger(__name__)
 
@@ -33,8 +31,6 @@ SLICE = 15.0
 """Seconds after which a back-fill makes room; the page that it is at is finished first."""
 PATIENCE = 10.0
 """Longer waits for GitHub are the queue's."""
-PIECE = 5
-"""Reports read at once: a triage that needs the same process waits for no more."""
 Job = str
 """backfill, releases or replay."""
 RELEASES_AT_ONCE = 40
@@ -216,33 +212,3 @@ def _wait(seconds: float) -> None:
     if seconds > PATIENCE:
         raise TryAgain("GitHub asks to wait", after=seconds)
     time.sleep(seconds)
-
-
-class InPieces:
-    """A recorder that asks for few reports at once, and reads a report over which the core fails by its title alone."""
-
-    def __init__(self, recorder: Recorder, at_once: int = 1) -> None:
-        """`at_once`: pieces asked for side by side; more than the core has processes wait for one."""
-        self._recorder = recorder
-        self._at_once = at_once
-
-    def records(self, posts: Sequence[Post], triaged: bool = False) -> Recorded:
-        """See `Recorder`. Raises `CoreDown`."""
-        if not posts:
-            return self._recorder.records([])
-        pieces = [posts[at : at + PIECE] for at in range(0, len(posts), PIECE)]
-        with ThreadPoolExecutor(self._at_once) as reading:
-            made = list(reading.map(partial(self._piece, triaged=triaged), pieces))
-        return Recorded(made[0].encoder, tuple(record for part in made for record in part.records))
-
-    def _piece(self, posts: Sequence[Post], triaged: bool) -> Recorded:
-        try:
-            return self._recorder.records(posts, triaged)
-        except CoreDown:
-            raise
-        except CoreFailed as error:
-            if len(posts) > 1:
-                made = [self._piece([post], triaged) for post in posts]
-                return Recorded(made[0].encoder, tuple(one.records[0] for one in made))
-            log.warning("read by its title alone", id=posts[0].id, error=type(error).__name__)
-            return self._recorder.records([replace(posts[0], body="")], triaged)

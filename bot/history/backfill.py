@@ -7,20 +7,29 @@ import hashlib
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from typing import Any, Protocol
 
+import structlog
+
 from bot.history.records import HistoryStore, LabelChange, Outcome, PastIssue, Progress, RepoHistory
 from bot.history.search import Releases, kept_issue
-from bot.ports import Recorder
+from bot.ports import CoreDown, CoreFailed, Recorded, Recorder
 from knowledge.errors import InputError, UserError, reason
-from knowledge.history.record import aware
+from knowledge.history.record import Post, aware
 from knowledge.history.tracker import Line, exported
+
+log = structlog.get_logger(__name__)
 
 PAGE = 50
 """Issues of a page, and so of a transaction: what is done again after a crash."""
+PIECE = 5
+"""Reports read at once: a triage that needs the same process waits for no more."""
 _SAMPLE = 1 << 20
 _COMMITS = 200
 _ENDED = frozenset({"closed", "resolved", "done", "fixed", "verified"})
@@ -80,6 +89,57 @@ def fill(
         seen(page.issues)
         tick(progress)
     return progress
+
+
+class InPieces:
+    """A recorder that asks for few reports at once, and reads a report over which the core fails by its title alone."""
+
+    def __init__(self, recorder: Recorder, at_once: int = 1) -> None:
+        """`at_once`: pieces asked for side by side; more than the core has processes wait for one."""
+        self._recorder = recorder
+        self._at_once = at_once
+
+    def records(self, posts: Sequence[Post], triaged: bool = False) -> Recorded:
+        """See `Recorder`. Raises `CoreDown`."""
+        if not posts:
+            return self._recorder.records([])
+        pieces = [posts[at : at + PIECE] for at in range(0, len(posts), PIECE)]
+        with ThreadPoolExecutor(self._at_once) as reading:
+            made = list(reading.map(partial(self._piece, triaged=triaged), pieces))
+        return Recorded(made[0].encoder, tuple(record for part in made for record in part.records))
+
+    def _piece(self, posts: Sequence[Post], triaged: bool) -> Recorded:
+        try:
+            return self._recorder.records(posts, triaged)
+        except CoreDown:
+            raise
+        except CoreFailed as error:
+            if len(posts) > 1:
+                made = [self._piece([post], triaged) for post in posts]
+                return Recorded(made[0].encoder, tuple(one.records[0] for one in made))
+            log.warning("read by its title alone", id=posts[0].id, error=type(error).__name__)
+            return self._recorder.records([replace(posts[0], body="")], triaged)
+
+
+class Ahead:
+    """A source that is asked for its next page while the one before is being read."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    def start(self, progress: Progress) -> Progress:
+        """See the protocol."""
+        return self._source.start(progress)
+
+    def pages(self, progress: Progress) -> Iterator[Page]:
+        """See the protocol."""
+        pages = self._source.pages(progress)
+        # Its thread is a daemon: whoever stops a run doesn't wait for a page that GitHub holds back for an hour.
+        with ThreadPool(1) as asking:
+            coming = asking.apply_async(next, (pages, None))
+            while (page := coming.get()) is not None:
+                coming = asking.apply_async(next, (pages, None))
+                yield page
 
 
 def add_releases(store: HistoryStore, full_name: str, repo_id: int | None, first_holding: Releases) -> None:

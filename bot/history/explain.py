@@ -22,6 +22,7 @@ _WHY: dict[Why, str] = {
     "unsupported": ": no longer supported",
     "elsewhere": ": belongs to another project",
 }
+_TITLES = {"test": "the same test in both titles", "subject": "nearly the same title"}
 _TELLING = ("torch", "nccl", "cuda")
 """Components whose version is named before others', besides the repository's own."""
 _TAG = re.compile(r"^(?:[A-Za-z][A-Za-z_.-]*)?[v_-]?(\d+(?:\.\d+)+.*)$")
@@ -33,6 +34,8 @@ def why(shared: Shared, component: str | None = None) -> list[str]:
     told = [f"same known failure ({catalogue[id].title})" for id in shared.failures[:1] if id in catalogue]
     if not told:
         told = [f"same error signature ({_code(id)})" for id in shared.signatures[:1]]
+    if shared.title:
+        told.append(_TITLES[shared.title])
     if shared.exception:
         told.append(f"both raise {_code(shared.exception)}")
     if shared.line and not shared.signatures:
@@ -103,7 +106,7 @@ def _fixed(out: Outcome, component: str | None, versions: Mapping[str, str]) -> 
         return told, False
     if here < there:
         return f"{told}; you are on {own}", False
-    return f"{told}; you are on {own}, which should hold the fix, so this may be a regression", True
+    return f"{told}; you are on {own}, which should already have the fix, so this may be a regression", True
 
 
 def version_of(tag: str) -> str:

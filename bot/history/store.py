@@ -24,6 +24,10 @@ _OUTCOME = (
 _FACTS = ("title", "url", "content_hash", "opened", *_OUTCOME)
 _EVIDENCE = ("version", "record", "vectors", "small")
 _BATCH = 2_000
+_NEWER = (
+    "SELECT version, record, vectors, small FROM history_issues WHERE repo = %s AND version > %s"
+    " ORDER BY version, id"
+)
 
 
 def _insert() -> str:
@@ -204,18 +208,18 @@ class PostgresHistory(Table):
         return {row["id"]: row["content_hash"] for row in rows}
 
     def newer(self, key: int, version: int) -> Iterator[tuple[int, Record]]:
-        """See the protocol. A server-side cursor: a large history is never in memory as a whole."""
+        """See the protocol. Many come by a server-side cursor: a large history is never in memory as a whole."""
+        few = self._rows(f"{_NEWER} LIMIT %s", (key, version, _BATCH + 1))
+        if len(few) <= _BATCH:
+            yield from ((row["version"], _record(row)) for row in few)
+            return
         with (
             self._pool.connection() as connection,
             connection.transaction(),
             connection.cursor(name="newer", row_factory=dict_row) as cursor,
         ):
             cursor.itersize = _BATCH
-            cursor.execute(
-                "SELECT version, record, vectors, small FROM history_issues WHERE repo = %s AND version > %s"
-                " ORDER BY version, id",
-                (key, version),
-            )
+            cursor.execute(_NEWER, (key, version))
             for row in cursor:
                 yield row["version"], _record(row)
 

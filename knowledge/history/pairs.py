@@ -105,16 +105,27 @@ class _Weights:
 
 TELLING = (
     "same_title",
-    "title_words",
+    "subject_words",
+    "subject",
+    "same_test",
     "missing",
+    "contrast",
     "things",
     "things_alike",
     "versions",
-    "tests",
     "shared",
     "rare_error",
 )
 """Columns of `telling`, in order."""
+_TASK_WORDS = (
+    "add added adding break breaks broken bug bump bumping error errors fail failed failing fails failure failures fix "
+    "fixed fixes fixing issue issues new problem support test tests update updated updates updating upgrade upgraded "
+    "upgrades upgrading use using version versions"
+)
+_TASKS = frozenset(_TASK_WORDS.split())
+"""What a title wants or complains of, whatever its subject: "Bump X", "Upgrade X version" and "Use X" are one."""
+_FULL = 2.5
+"""Rarity of a subject from which on more of it says no more: two or three rare words."""
 _RARE = 5
 """Reports that hold a rare word at most."""
 _SEPARATORS = str.maketrans("", "", ".-_")
@@ -131,12 +142,16 @@ def telling(record: Record, others: Sequence[Record], rarities: Rarities) -> Arr
     Rarity here is log((1 + reports) / (1 + those with the word)), divided by that of a word which no report has, so
     that a number means the same in a small and in a large repository.
 
-    same_title: 1 where neither title has a word that the other lacks. title_words: of the rarity of both titles' words,
-    the share of those in common. missing: rarity of this title's words that the other report nowhere has.
-    things: 1 where each title names a number, version or compound that the other does not; things_alike: that, times
-    title_words, since alike titles with different names are a series. versions, tests: rarity of the versions and
-    test names in both titles. shared: log(1 + rarity of all words in common). rare_error: likeness of the errors,
-    times log(1 + number of their common words that at most five reports have).
+    A title's subject is its words without those that any task or complaint has ("upgrade", "fails").
+
+    same_title: 1 where neither title has a word that the other lacks. subject_words: of the rarity of both subjects,
+    the share of what they have in common. subject: that share, times the rarity in common, at most 2.5. same_test: 1
+    where both subjects name a test, and neither another one. missing: rarity of this title's words that the other
+    report nowhere has. contrast: 1 where each subject has a word that the other report nowhere has. things: 1 where
+    each subject names a number, version or compound that the other does not; things_alike: that, times subject_words,
+    since alike titles with different names are a series. versions: rarity of the versions in both titles. shared:
+    log(1 + rarity of all words in common). rare_error: likeness of the errors, times log(1 + number of their common
+    words that at most five reports have).
     """
     pairs = [_Pair(record, other) for other in others]
     words = list({word for pair in pairs for word in pair.words})
@@ -157,17 +172,20 @@ def telling(record: Record, others: Sequence[Record], rarities: Rarities) -> Arr
 
 
 class _Pair:
-    """The words of two reports, and which of their titles' words the other lacks."""
+    """The words of two reports, and which of their subjects' words the other lacks."""
 
     def __init__(self, record: Record, other: Record) -> None:
         own, theirs = all_words(record).keys(), all_words(other).keys()
         self._titles = (record.title.keys(), other.title.keys())
+        self._subjects = (self._titles[0] - _TASKS, self._titles[1] - _TASKS)
         self._common = own & theirs
-        self._missing = _lacking(record.title, theirs)
-        self._only = (
-            _lacking(record.title, other.title.keys()),
-            _lacking(other.title, record.title.keys()),
+        self._same_title = not _lacking(record.title, self._titles[1]) and not _lacking(
+            other.title, self._titles[0]
         )
+        self._missing = _lacking(record.title, theirs)
+        first, second = self._subjects
+        self._only = (_lacking(first, second), _lacking(second, first))
+        self._nowhere = (self._missing - _TASKS, _lacking(self._only[1], own))
         self.errors = record.error.keys() & other.error.keys()
         self.words = {*self._titles[0], *self._titles[1], *self._common, *self.errors}
 
@@ -178,20 +196,27 @@ class _Pair:
             return sum(rarity[word] for word in words)
 
         first, second = self._only
-        both = self._titles[0] & self._titles[1]
-        common = total(self._titles[0] - first)
-        title_words = common / max(common + total(first) + total(second), 1e-9)
+        common = total(self._subjects[0] - first)
+        share = common / max(common + total(first) + total(second), 1e-9)
         things = float(all(any(map(_THING.search, only)) for only in self._only))
         return [
-            float(not first and not second),
-            title_words,
+            float(self._same_title),
+            share,
+            share * min(common, _FULL),
+            float(self._same_test()),
             total(self._missing),
+            float(all(self._nowhere)),
             things,
-            things * title_words,
-            total(word for word in both if _VERSION.match(word)),
-            total(word for word in both if _TEST.match(word)),
+            things * share,
+            total(word for word in self._titles[0] & self._titles[1] if _VERSION.match(word)),
             float(np.log1p(total(self._common))),
         ]
+
+    def _same_test(self) -> bool:
+        first, second = self._subjects
+        return any(map(_TEST.match, first & second)) and not any(
+            map(_TEST.match, self._only[0] | self._only[1])
+        )
 
 
 def _lacking(words: Iterable[str], other: Set[str]) -> set[str]:

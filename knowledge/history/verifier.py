@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -47,10 +47,13 @@ class Shared:
     state: str
     """The other's, as its tracker says it."""
     resolution: str
+    title: Literal["", "test", "subject"] = ""
+    """What both titles name: the same failing test, or the same subject."""
 
 
-def shared(record: Record, other: Record, rarities: Rarities) -> Shared:
-    """Say what `record` and the earlier `other` have in common."""
+def shared(record: Record, other: Record, rarities: Rarities, tells: Array) -> Shared:
+    """Say what `record` and the earlier `other` have in common; `tells` are the pair's numbers of `telling`."""
+    told = dict(zip(TELLING, tells.tolist(), strict=True))
     theirs = set(other.frames)
     frames = tuple(frame for frame in record.frames if frame in theirs)
     both = [name for name in record.versions if name in other.versions]
@@ -70,6 +73,7 @@ def shared(record: Record, other: Record, rarities: Rarities) -> Shared:
         words=tuple(common[n] for n in rare),
         state=other.state,
         resolution=other.resolution,
+        title="test" if told["same_test"] else "subject" if told["subject"] >= SAME_SUBJECT else "",
     )
 
 
@@ -80,13 +84,14 @@ tells a repeat from a look-alike."""
 SAME_ERROR = 0.85
 """Likeness of the error lines from which on two reports show one error: half of a stack and its exception are often
 shared by different failures."""
-SAME_TITLE = 0.5
-"""Share of the titles' words, by rarity, from which on two reports without an error in common have one subject."""
+SAME_SUBJECT = 1.2
+"""Likeness of the titles' subjects from which on two reports have one: two rare words and no other are enough; all of
+"Build failure when installing" is not."""
 COPIED = 0.97
 """Likeness of both the whole reports and their error lines from which on one is a copy of the other."""
 SHOWN = 2
 """Matches shown at most."""
-WORTH_READING = 0.08
+WORTH_READING = 0.07
 """P(same failure) from which on both texts are worth the reading: about one in three of those not shown is right."""
 _REMEDY = "Reinstall distriage, or run: python -m knowledge.training.history --help"
 
@@ -155,7 +160,7 @@ def closest(
             float(p[place]),
             place < SHOWN and bool(fits[place]),
             bool(copies[place]),
-            shared(record, other, rarities),
+            shared(record, other, rarities, tells[place]),
         )
         for place, other in enumerate(best)
     ]
@@ -167,13 +172,14 @@ def worth_reading(near: Sequence[Near]) -> list[Near]:
 
 
 def has_reason(pairs: Array, tells: Array) -> npt.NDArray[np.bool_]:
-    """Whether a reader sees why the two are one failure, (pairs,): the same error, or the same title.
+    """Whether a reader sees why the two are one failure, (pairs,): the same error, subject or failing test.
 
     P alone is not enough outside of the trackers that it was learned from. There, pairs of long logs with half of an
     error in common get a high one, as do failures of two tests in one run.
     """
-    errors, title = pairs[:, NAMES.index("errors")], tells[:, TELLING.index("title_words")]
-    return np.asarray((errors >= SAME_ERROR) | ((errors == 0) & (title >= SAME_TITLE)))
+    told = dict(zip(TELLING, tells.T, strict=True))
+    errors = pairs[:, NAMES.index("errors")]
+    return np.asarray((errors >= SAME_ERROR) | (told["subject"] >= SAME_SUBJECT) | (told["same_test"] > 0))
 
 
 def is_copy(pairs: Array) -> npt.NDArray[np.bool_]:

@@ -14,7 +14,9 @@ import argparse
 import gzip
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -33,7 +35,6 @@ from knowledge.history.learner import (
     Compared,
     Prediction,
     fit,
-    fit_rank,
     fit_threshold,
     held_out,
     pairs_taught,
@@ -51,9 +52,9 @@ JUDGED = Path(__file__).parent / "history_judged.jsonl"
 """Pairs of one tracker that it left unmarked and a reader found to be the same: ids alone. Two passes (not human), over
 the 212 likest unmarked pairs and over 152 that later verifiers put first; the others of these are not the same."""
 READ = Path(__file__).parent / "history_read.jsonl"
-"""Pairs of GitHub issues and whether a reader found them the same: ids alone, not human, without seeing P. 88 with
-P >= 0.1 and an error in common, 31 that a later verifier put first. They teach nothing; they say what a threshold is
-worth."""
+"""Pairs of GitHub issues and whether readers found them the same: ids alone, not human, without seeing P. 119 that
+verifiers put first, by one reader; 210 more with P >= 0.07 or much in common, the same only if two readers say so. A
+pair of these repositories that isn't here counts as different."""
 COMPARED = Path(__file__).parent / "history_compared.jsonl"
 """Pairs of one tracker that a large language model was asked about with the comparer's question (llm/comparer.py), and
 whether it found them the same: ids alone. Those that a held-out verifier gave P >= 0.05 and didn't show."""
@@ -63,7 +64,8 @@ _MENTION = re2.compile(
     r"(?i)\b(?:same|similar|duplicate|identical|again|related|like|reopen\w*|seems? to be)\b"
     r"[^\n#]{0,60}?(?:#|/issues/)(\d{1,6})\b"
 )
-_READ_AT = (0.9, 0.5, 0.4, 0.3)
+GITHUB = "GitHub"
+"""The source of all reports of `--linked`."""
 Tick = Callable[[int], None]
 
 
@@ -86,67 +88,82 @@ def main() -> None:
     parser.add_argument("--dry-run", action="store_true", help="write nothing")
     args = parser.parse_args()
     encoder = OnnxEncoder(None, args.cache / "model")
-    trackers = [(file.name, read_tracker(file), 1.0) for file in args.tracker]
+    sources = [Source(file.name, read_tracker(file)) for file in args.tracker]
     if args.linked:
-        trackers += [(name, tracker, LINKED_WEIGHT) for name, tracker in linked_trackers(args.linked)]
-    if not trackers:
+        sources += [
+            Source(GITHUB, tracker, LINKED_WEIGHT, complete=name in read_repositories())
+            for name, tracker in linked_trackers(args.linked)
+        ]
+    if not sources:
         parser.error("nothing to learn from: give --tracker FILE or --linked FILE")
-    same = judged_pairs(args.judged)
+    same = judged_pairs(args.judged) | {pair for pair, right in read_pairs().items() if right}
     reports: list[Compared] = []
     with Progress() as progress:
-        for name, tracker, weight in trackers:
-            task = progress.add_task(name, total=len(tracker.posts))
-            reports += compared(tracker, name, encoder, partial(progress.advance, task), weight, same)
+        for source in sources:
+            task = progress.add_task(source.name, total=len(source.tracker.posts))
+            reports += compared(source, encoder, partial(progress.advance, task), same)
     report_figures(reports)
     weights = fit(marked(reports))
-    example_figures(weights, compared(example_tracker(), "examples", encoder))
-    if args.linked:
-        read_figures(weights, list(read_trackers(args.linked)), encoder)
+    example_figures(weights, compared(Source("examples", example_tracker()), encoder))
     print_weights(weights)
     if args.pairs:
         save_pairs(args.pairs, reports, weights)
     if not args.dry_run:
-        learned = {name: len(tracker.queries()) for name, tracker, _ in trackers}
-        save_weights(weights, {"encoder": encoder.model_hash, "queries": learned})
+        asked = Counter(r.source for r in reports if r.has_earlier)
+        save_weights(weights, {"encoder": encoder.model_hash, "queries": dict(asked)})
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Reports to learn from or to try."""
+
+    name: str
+    tracker: Tracker
+    weight: float = 1.0
+    """What a mark teaches the ranking."""
+    complete: bool = True
+    """A pair that is neither marked nor judged is probably not the same; the verifier needs that."""
 
 
 def compared(
-    tracker: Tracker,
-    source: str,
+    source: Source,
     encoder: Encoder,
     tick: Tick = lambda n: None,
-    weight: float = 1.0,
     judged: Collection[frozenset[str]] = (),
 ) -> list[Compared]:
     """Every report of a tracker compared with the candidates among its earlier ones.
 
     `judged`: pairs of ids that are the same, though the tracker does not say so.
     """
+    tracker = source.tracker
     queries = tracker.queries()
     confirmed = confirmed_pairs()
-    together = kept_together(tracker, judged)
+    group = dict(zip((p.id for p in tracker.posts), kept_together(tracker, judged), strict=True))
     index = Index(encoder.dims)
     out = []
     for at, record in enumerate(records_of(tracker.posts, encoder, SignatureTable())):
         others = index.candidates(record)
-        right = np.array([other.id in queries.get(at, ()) for other in others], bool)
-        same = right | np.array([{record.id, other.id} in judged for other in others], bool)
-        told = np.array([{record.id, other.id} in confirmed for other in others], bool)
-        pairs = compare(record, others, index.words)
-        tells = telling(record, others, index.words)
-        group = f"{source}/{together[at]}"
-        has_earlier = at in queries
-        complete = weight == 1.0
         out.append(
-            Compared(group, source, pairs, tells, right, same, has_earlier, weight, told, complete=complete)
+            Compared(
+                group=f"{source.name}/{group[record.id]}",
+                source=source.name,
+                pairs=compare(record, others, index.words),
+                tells=telling(record, others, index.words),
+                right=np.array([other.id in queries.get(at, ()) for other in others], bool),
+                same=np.array([group[other.id] == group[record.id] for other in others], bool),
+                has_earlier=at in queries,
+                weight=source.weight,
+                confirmed=np.array([{record.id, other.id} in confirmed for other in others], bool),
+                complete=source.complete,
+            )
         )
         index.add(record)
         tick(1)
     return out
 
 
-def kept_together(tracker: Tracker, judged: Collection[frozenset[str]]) -> list[int]:
-    """Number of each post's group, where a reader's pairs join groups, too: reports of one are left out together."""
+def kept_together(tracker: Tracker, judged: Collection[frozenset[str]]) -> list[str]:
+    """The first post's id of each post's group, where judged pairs join groups, too: one group is left out together."""
     first: dict[int, str] = {}
     same = {
         post.id: [first.setdefault(n, post.id)] for post, n in zip(tracker.posts, tracker.group, strict=True)
@@ -154,7 +171,8 @@ def kept_together(tracker: Tracker, judged: Collection[frozenset[str]]) -> list[
     for one, other in map(tuple, judged):
         if one in same and other in same:
             same[one].append(other)
-    return groups(list(same), same)
+    ids: dict[int, str] = {}
+    return [ids.setdefault(n, id) for n, id in zip(groups(list(same), same), same, strict=True)]
 
 
 def judged_pairs(file: Path) -> set[frozenset[str]]:
@@ -175,30 +193,9 @@ def read_pairs() -> dict[frozenset[str], bool]:
     return {frozenset((pair["a"], pair["b"])): bool(pair["same"]) for pair in lines}
 
 
-def read_trackers(file: Path) -> Iterable[tuple[str, Tracker]]:
-    """The repositories of READ, whole; their groups are not known."""
-    wanted = {min(pair).partition("#")[0] for pair in read_pairs()}
-    for repository, records in _by_repository(file):
-        if repository in wanted:
-            posts = in_order(_post(id, record) for id, record in records.items())
-            yield repository, Tracker(tuple(posts), tuple(range(len(posts))))
-
-
-def read_figures(weights: Weights, trackers: Sequence[tuple[str, Tracker]], encoder: Encoder) -> None:
-    """Print how many of the pairs above a threshold a reader found to be the same; below 0.3 few were read."""
-    pairs = read_pairs()
-    same = {pair for pair, right in pairs.items() if right}
-    rank, verify = np.array(weights.rank), np.array(weights.verify)
-    found = [
-        predict(r, rank, verify)
-        for name, tracker in trackers
-        for r in compared(tracker, name, encoder, judged=same)
-    ]
-    for threshold in (weights.threshold, *_READ_AT):
-        seen = shown_figures(found, threshold)
-        print(
-            f"GitHub repositories, read: from {threshold:.2f} on {seen.matches}, {seen.right} of them right"
-        )
+def read_repositories() -> set[str]:
+    """Those whose likeliest pairs are all in READ."""
+    return {min(pair).partition("#")[0] for pair in read_pairs()}
 
 
 def _by_repository(file: Path) -> Iterable[tuple[str, dict[str, dict[str, str]]]]:
@@ -211,13 +208,14 @@ def _by_repository(file: Path) -> Iterable[tuple[str, dict[str, dict[str, str]]]
 
 
 def linked_trackers(file: Path) -> Iterable[tuple[str, Tracker]]:
-    """One tracker a repository, of those where reports call themselves the same as earlier ones."""
+    """One tracker a repository, of those with pairs in READ or reports that call themselves the same as others."""
+    read = read_repositories()
     for repository, records in _by_repository(file):
         marked: dict[str, list[str]] = {}
         for id, record in records.items():
             named = [f"{repository}#{n}" for n in _MENTION.findall(record["body"] or "")]
             marked[id] = [other for other in named if other in records and other != id]
-        if any(marked.values()):
+        if repository in read or any(marked.values()):
             posts = in_order(_post(id, record) for id, record in records.items())
             yield repository, Tracker(tuple(posts), tuple(groups([post.id for post in posts], marked)))
 
@@ -236,7 +234,7 @@ def marked(reports: Sequence[Compared]) -> list[Compared]:
 
 
 def report_figures(reports: Sequence[Compared]) -> None:
-    """Print recall and what would be shown, held out by group; recall also by weights that never saw the source."""
+    """Print recall and what would be shown, held out by group, then by weights that never saw the source."""
     taught = marked(reports)
     predictions = held_out(taught)
     complete = [one for r, one in zip(taught, predictions, strict=True) if r.complete]
@@ -245,25 +243,26 @@ def report_figures(reports: Sequence[Compared]) -> None:
         own = [r for r in taught if r.source == source]
         found = [one for r, one in zip(taught, predictions, strict=True) if r.source == source]
         print(f"{source}: {recall_figures(own, found)}")
+        told = [one for r, one in zip(own, found, strict=True) if r.complete]
+        calibration_figures(told)
+        for threshold in thresholds:
+            print_shown(told, threshold)
         rest = [r for r in taught if r.source != source]
         if any(r.right.any() for r in rest):
-            rank = fit_rank(rest)
-            unseen = [predict(r, rank, np.zeros(len(VERIFIED))) for r in own]
-            print(f"  never seen: {recall_figures(own, unseen)}")
-        if not all(r.complete for r in own):
-            continue
-        calibration_figures(found)
-        for threshold in thresholds:
-            seen = shown_figures(found, threshold)
-            print(
-                f"  shown from {threshold:.2f} on: {seen.matches}, {seen.right} of them right; "
-                f"of {seen.reports} reports that have one {seen.reached} are shown it"
-            )
-            seen = shown_figures(found, threshold, read=True)
-            print(
-                f"    with an LLM that reads both (recorded): {seen.matches}, {seen.right} of them right; "
-                f"{seen.reached} of {seen.reports}"
-            )
+            weights = fit(rest)
+            unseen = [predict(r, np.array(weights.rank), np.array(weights.verify)) for r in own]
+            print(f"{source}, never seen: {recall_figures(own, unseen)}")
+            print_shown([one for r, one in zip(own, unseen, strict=True) if r.complete], weights.threshold)
+
+
+def print_shown(predictions: Sequence[Prediction], threshold: float) -> None:
+    """Print what is shown at a threshold, without an LLM and with the recorded one."""
+    for read, by in ((False, ""), (True, " with an LLM that reads both (recorded):")):
+        seen = shown_figures(predictions, threshold, read=read)
+        print(
+            f"  shown from {threshold:.2f} on:{by} {seen.matches}, {seen.right} of them right; "
+            f"of {seen.reports} reports that have one {seen.reached} are shown it"
+        )
 
 
 def calibration_figures(predictions: Sequence[Prediction]) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from bot.cli.operate import fill_from_file, fill_from_github, replay_history
+from bot.cli.operate import fill_from_file, fill_from_github, recording, replay_history
 from bot.db.connect import sync_pool
 from bot.history.records import Progress
 from bot.history.replay.job import ReplayProcess
@@ -166,3 +166,13 @@ def test_from_github_through_the_app_with_releases_and_without_a_write(database:
         assert store.forget(installation_id=1) == 1
     assert ticks[-1].read == 5
     assert state.writes() == []
+
+
+def test_several_processes_read_the_same(tmp_path: Path) -> None:
+    settings = Settings(data_dir=CACHE.parent, triage_processes=2)
+    with recording(settings) as together:
+        several = together.records([*OTHERS, AGAIN])
+    with recording(settings.model_copy(update={"triage_processes": 1})) as alone:
+        one = alone.records([*OTHERS, AGAIN])
+    assert several.encoder == one.encoder
+    assert [r.to_json() for r in several.records] == [r.to_json() for r in one.records]

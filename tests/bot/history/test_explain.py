@@ -67,7 +67,7 @@ def test_the_release_is_compared_with_the_reports_own_version() -> None:
     for version in ("0.9.2", "0.10.0+cu121"):
         told, regression = ended(fixed, torch=version)
         assert regression and told.endswith(
-            f"you are on {version}, which should hold the fix, so this may be a regression"
+            f"you are on {version}, which should already have the fix, so this may be a regression"
         )
     for version in ("0.9.2.dev20260101", "0.9.2rc1", "main"):
         assert not ended(fixed, torch=version)[1], "not surely after the release"
@@ -118,6 +118,8 @@ def test_why_names_the_most_telling_first() -> None:
         "same error line",
         "frames in common (`a.py:f`, `b.py:'g`)",
     ]
+    assert why(replace(shared, title="test"))[1] == "the same test in both titles"
+    assert why(replace(NOTHING, title="subject", words=("rare",))) == ["nearly the same title"]
     assert why(replace(NOTHING, words=("rare", "word"))) == ["both mention `rare`, `word`"]
     assert why(replace(NOTHING, failures=("no-such-entry",), versions={"torch": "2.4"})) == [
         "both on torch 2.4"

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import gzip
 import json
+import threading
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bot.history.backfill import PAGE, Export, add_releases, fill
+from bot.history.backfill import PAGE, Ahead, Export, Page, add_releases, fill
 from bot.history.records import Forgotten, KeptIssue, Progress
 from knowledge.errors import InputError, UserError
 from tests.bot.history.fake_past import NAME, FakePast, closed, node, pull
@@ -156,3 +158,38 @@ def test_releases_are_added_where_one_holds_the_fix() -> None:
     assert [kept(store, id).outcome.released for id in "12"] == ["v1.1", ""]
     assert [commit for commit, _ in store.unreleased(repo.key)] == ["2" * 40]
     add_releases(store, "acme/none", None, source.first_holding)
+
+
+class Asked:
+    """Three pages; notes which was asked for, and fails after them if told to."""
+
+    def __init__(self, failure: Exception | None = None) -> None:
+        self.asked = [threading.Event() for _ in range(4)]
+        self._failure = failure
+
+    def start(self, progress: Progress) -> Progress:
+        return progress
+
+    def pages(self, progress: Progress) -> Iterator[Page]:
+        for n in range(3):
+            self.asked[n].set()
+            yield Page((), Progress(read=n))
+        self.asked[3].set()
+        if self._failure is not None:
+            raise self._failure
+
+
+def test_the_next_page_is_asked_for_while_one_is_read() -> None:
+    source = Asked()
+    read = []
+    for page in Ahead(source).pages(Progress()):
+        read.append(page.progress.read)
+        assert source.asked[len(read)].wait(10), "nobody had to ask"
+    assert read == [0, 1, 2]
+
+
+def test_a_page_that_fails_does_so_after_those_before_it() -> None:
+    pages = Ahead(Asked(UserError("rate limit", "wait"))).pages(Progress())
+    assert [next(pages).progress.read for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(UserError, match="rate limit"):
+        next(pages)

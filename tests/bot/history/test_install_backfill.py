@@ -14,10 +14,10 @@ from pydantic import SecretStr
 
 from bot.db.deliveries import Deliveries, StoredDelivery
 from bot.github.app import App
-from bot.github.history_jobs import PIECE, RELEASES_AT_ONCE, HistoryJobs, InPieces, history_job
+from bot.github.history_jobs import RELEASES_AT_ONCE, HistoryJobs, history_job
 from bot.github.records import RepoRef
 from bot.github.routes import new_delivery
-from bot.history.backfill import PAGE
+from bot.history.backfill import PAGE, PIECE, InPieces
 from bot.history.records import RepoHistory
 from bot.history.replay.job import ReplayFailed
 from bot.history.store import PostgresHistory

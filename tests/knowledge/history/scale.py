@@ -40,8 +40,7 @@ import numpy.typing as npt
 
 from bot.db.connect import sync_pool
 from bot.github.app import App
-from bot.github.history_jobs import InPieces
-from bot.history.backfill import PAGE
+from bot.history.backfill import PAGE, InPieces
 from bot.history.backfill import fill as fill_from
 from bot.history.records import KeptIssue, Outcome, Progress, RepoHistory
 from bot.history.search import Histories
@@ -55,7 +54,7 @@ from knowledge.history.record import Post, Record, records_of
 from knowledge.history.tracker import Tracker, groups, in_order, read_tracker
 from knowledge.history.verifier import closest, load_weights
 from knowledge.signatures import SignatureTable
-from knowledge.training.history import linked_trackers, read_pairs, read_trackers
+from knowledge.training.history import linked_trackers, read_pairs
 from tests.bot.fake_github import APP_ID, FakeGitHub, serve
 from tests.bot.history.fake_past import NAME, FakePast, labeled, node, who
 from tests.bot.service.databases import fresh_database, running_server
@@ -359,7 +358,7 @@ def facts(file: Path) -> None:
 
     All repositories are one here. The same: what a report says itself, and what a reader found.
     """
-    trackers = dict(read_trackers(file)) | dict(linked_trackers(file))
+    trackers = dict(linked_trackers(file))
     posts = in_order(post for tracker in trackers.values() for post in tracker.posts)
     same = {a: [b] for a, b in (sorted(pair) for pair, right in read_pairs().items() if right)}
     for tracker in trackers.values():
@@ -370,8 +369,8 @@ def facts(file: Path) -> None:
     index, found = Index(encoder.dims), Counter[tuple[str, int]]()
     for at, record in enumerate(records_of(posts, encoder, SignatureTable())):
         if at in queries:
-            *others, by_facts = index.searches(record)
-            for name, lists in (("without facts", others), ("with facts", [*others, by_facts])):
+            *without, by_facts = index.searches(record)
+            for name, lists in (("without facts", without), ("with facts", [*without, by_facts])):
                 for most in (100, 40, 10, 5):
                     ids = {index.records[n].id for n in fused(lists, most)}
                     found[name, most] += bool(ids & queries[at])

@@ -11,7 +11,7 @@ import pytest
 
 from knowledge.errors import ModelError
 from knowledge.history.index import CLOSE, Index, Postings, fused
-from knowledge.history.pairs import NAMES
+from knowledge.history.pairs import NAMES, telling
 from knowledge.history.record import Post, Record
 from knowledge.history.verifier import (
     VERIFIED,
@@ -46,7 +46,8 @@ def test_the_same_failure_in_other_words_is_nearest_and_says_why() -> None:
 
 def test_versions_that_differ_are_named_from_both_sides() -> None:
     first, second = made([OTHERS[1], replace(AGAIN, body=AGAIN.body.replace("2.4.0", "2.5.1"))])
-    assert shared(second, first, Postings()).differ == {"torch": ("2.5.1", "2.4.0")}
+    (tells,) = telling(second, [first], Postings())
+    assert shared(second, first, Postings(), tells).differ == {"torch": ("2.5.1", "2.4.0")}
 
 
 def test_state_and_resolution_come_along() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from knowledge.history.index import Index, Postings
 from knowledge.history.pairs import TELLING, telling
@@ -45,7 +46,7 @@ def test_one_title_in_two_spellings_is_the_same_title() -> None:
         ("Use a NoOp tracer", "Use a No-Op tracer"),
     ):
         told = tells(new, earlier)
-        assert told["same_title"] == told["title_words"] == 1.0, (new, earlier)
+        assert told["same_title"] == told["subject_words"] == 1.0, (new, earlier)
         assert told["things"] == 0
 
 
@@ -57,7 +58,7 @@ def test_titles_of_a_series_differ_in_a_thing() -> None:
     ):
         told = tells(new, earlier)
         assert told["same_title"] == 0 and told["things"] == 1, (new, earlier)
-        assert told["things_alike"] == told["title_words"] > 0.3
+        assert told["things_alike"] == told["subject_words"] > 0.2
 
 
 def test_a_number_on_one_side_only_is_no_series() -> None:
@@ -67,12 +68,41 @@ def test_a_number_on_one_side_only_is_no_series() -> None:
     assert tells("Upgrade numpy", "Upgrade numpy to 2.0.2")["things"] == 0
 
 
-def test_versions_and_test_names_in_both_titles_count() -> None:
+def test_a_version_in_both_titles_counts() -> None:
     same = tells("Bump numpy to 2.0.2", "Upgrade numpy to 2.0.2")
     other = tells("Bump numpy to 2.0.2", "Upgrade numpy to 2.1.3")
     assert same["versions"] > 0.3 and other["versions"] == 0
-    assert tells("TestRouting.testLongPath fails", "Fix TestRouting.testLongPath")["tests"] > 0.3
-    assert tells("The test is slow", "This test hangs")["tests"] == 0, "the word alone names no test"
+
+
+@pytest.mark.parametrize(
+    ("new", "earlier", "same"),
+    [
+        ("TestRouting.testLongPath fails", "Fix TestRouting.testLongPath", True),
+        (
+            "TestRouting.testLongPath fails",
+            "TestRouting.testLongPath and TestRouting.testShortPath fail",
+            False,
+        ),
+        ("Flaky test_parse_header", "test_parse_header and test_parse_footer are flaky", False),
+        ("The test is slow", "This test hangs", False),
+    ],
+)
+def test_both_titles_name_the_same_test_and_no_other(new: str, earlier: str, same: bool) -> None:
+    assert tells(new, earlier)["same_test"] == same
+
+
+def test_what_any_task_or_complaint_says_is_no_part_of_the_subject() -> None:
+    told = tells("Upgrade the quantizer version", "Bump quantizer")
+    assert told["subject_words"] == 1.0 and told["same_title"] == 0
+    assert tells("The quantizer fails", "The observer fails")["subject_words"] == 0
+    assert tells("Fix failing test", "Fix failing test")["subject"] == 0, "nothing is left of it"
+
+
+def test_two_subjects_that_the_other_report_nowhere_names_are_a_contrast() -> None:
+    titles = "Remove the old sets", "Remove the old lists"
+    assert tells(*titles)["contrast"] == 1
+    assert tells(*titles, before="Sets and lists are old.")["contrast"] == 0
+    assert tells("Remove the old sets", "Remove the old")["contrast"] == 0
 
 
 def test_a_title_found_in_the_other_text_is_not_missing() -> None:
@@ -119,11 +149,14 @@ def test_a_report_made_again_is_more_probable_than_the_next_of_a_series() -> Non
 
 
 def reasons(new: Record, earlier: Record) -> bool:
+    """Whether there is a reason, in a tracker where many builds fail."""
     words = Postings()
+    for n in range(60):
+        words.add({"build": 1, "source": 1, f"word{n}": 1})
     return bool(has_reason(compare(new, [earlier], words), telling(new, [earlier], words))[0])
 
 
-def test_the_same_title_with_another_error_is_no_reason() -> None:
+def test_a_title_that_many_reports_have_is_no_reason_where_the_error_is_another() -> None:
     title = "Build fails from source"
     one, same, other = made(
         [
@@ -133,6 +166,27 @@ def test_the_same_title_with_another_error_is_no_reason() -> None:
         ]
     )
     assert reasons(same, one) and not reasons(other, one)
+
+
+@pytest.mark.parametrize(
+    ("new", "earlier", "is_reason"),
+    [
+        ("Gradient of quantizer is not clipped", "Quantizer gradient isn't clipped", True),
+        ("Fix TestRouting.testLongPath from source", "TestRouting.testLongPath fails on build", True),
+        ("Quantizer fails", "Observer fails", False),
+        ("Build of quantizer fails", "Build of observer fails", False),
+    ],
+)
+def test_a_rare_subject_or_a_test_in_both_titles_is_a_reason_whatever_the_logs(
+    new: str, earlier: str, is_reason: bool
+) -> None:
+    one, other = made(
+        [
+            post("1", earlier, "RuntimeError: worker 3 left the ring"),
+            post("2", new, "RuntimeError: worker 3 was late at the gate"),
+        ]
+    )
+    assert reasons(other, one) == is_reason
 
 
 def test_what_is_told_of_the_chosen_stands_in_their_rows() -> None:
