@@ -221,12 +221,11 @@ class _Pair:
 
 def _lacking(words: Iterable[str], other: Set[str]) -> set[str]:
     """Those of `words` that the other report has in no spelling: "no-op" is "noop", "v2.0" is "2.0"."""
+    lacking = [word for word in words if word not in other]
+    if not lacking:
+        return set()
     spelled = {_plain(word) for word in other}
-    return {
-        word
-        for word in words
-        if word not in other and _plain(word) not in spelled and not _joined(word, other)
-    }
+    return {word for word in lacking if _plain(word) not in spelled and not _joined(word, other)}
 
 
 def _plain(word: str) -> str:

@@ -51,7 +51,8 @@ _RUNS = re2.compile("`+")
 _PLAIN = re2.compile(r"^[\pL\pN.,;:'\"()/%+=?’…–—-]+$")
 _LIST_MARK = re2.compile(r"^([-+=]+|[0-9]+[.)])$")
 _CALL = r"[A-Za-z_][\w.]*\([^()`]{0,60}[_=*\[\]][^()`]*\)"
-_CODE_WORD = re2.compile(rf"`[^`]+`|{_CALL}|[^\s`]+|`")
+_LISTED = r"[^\s`\[]*\[[^\]`]{1,60}\][^\s`]*"
+_CODE_WORD = re2.compile(rf"`[^`]+`|{_CALL}|{_LISTED}|[^\s`]+|`")
 
 
 def clean(text: str) -> str:

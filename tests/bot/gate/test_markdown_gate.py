@@ -157,6 +157,8 @@ def test_labels_pass_only_mapped_and_existing() -> None:
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
+        ("in range of [-1, 0], but got 1", "in range of `[-1, 0]`, but got 1"),
+        ("[ray] list[int, str] fails", "`[ray]` `list[int, str]` fails"),
         ("Call unscale_() once.", "Call `unscale_()` once."),
         ("Use `ObjectRef`s, not non-`contiguous` ones.", "Use `ObjectRef`s, not non-`contiguous` ones."),
         ("See (foo(bar_baz)).", "See (`foo(bar_baz)`)."),
