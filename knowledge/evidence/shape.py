@@ -63,6 +63,7 @@ _TIMING = r"\d+%\|| \d+(?:\.\d+)?(?:it|s|samples|img|images|examples)/(?:s|it|se
 _SPAM = (
     r"Successfully opened dynamic library|successful NUMA node read|Found device \d+ with properties|pciBusID:|Adding visible gpu"
     r"|cpu_feature_guard|XLA service 0x|Created TensorFlow device|peer_to_peer|coreClock:|StreamExecutor device|DMA: |Interconnect StreamExec"
+    r"|^Error open [^:]{1,40}: \w+://"  # MXNet's diagnose.py: a site that it couldn't reach
     r"|NCCL INFO (?:Channel|Ring|Trees?|Setting affinity|threadThresholds|Connected all|comm 0x)"
     r"|^\s*\|\s.*\|\s.*\|\s*$|^\s*[|+][-=+]{6,}|Requirement already satisfied|^\s*-?\d+(?:\.\d*)?(?:[ ,]+-?\d+(?:\.\d*)?){3,}[ ,\])]*$"
 )

@@ -65,6 +65,12 @@ def test_a_progress_bar_redrawn_with_carriage_returns_is_noise() -> None:
     assert kinds(text, is_log=True) == [Kind.NOISE]
 
 
+def test_a_site_that_a_check_of_the_network_could_not_reach_is_no_error() -> None:
+    text = "Error open MXNet: https://mxnet.example, <urlopen error timed out>, DNS finished in 1.29 sec."
+    assert kinds(text, is_log=True) == [Kind.NOISE]
+    assert kinds("Error opening https://mxnet.example: timed out", is_log=True) != [Kind.NOISE]
+
+
 def test_invisible_characters_and_colours_are_dropped() -> None:
     assert clean_text("\x1b[31mEr\u200bror\x1b[0m\u202e x\x00") == "Error x"
 
