@@ -105,12 +105,24 @@ SOURCES: dict[str, dict[str, tuple[str, ...]]] = {
             *("ndarray/ndarray.py", "ndarray/sparse.py", "engine.py", "monitor.py", "contrib/amp/amp.py"),
             "**/env_var.md",
         ),
+        "mxnet.gluon": ("gluon/nn/*.py", "gluon/rnn/*.py", "gluon/loss.py", "operator.py", "recordio.py", "image/*.py"),
     },
     "tensorflow": {"tensorflow": ("**/*.py",)},
     "ray": {
         "ray.train": (
             *("train/*.py", "train/torch/*.py", "train/tensorflow/*.py", "train/horovod/*.py"),
             *("train/lightning/*.py", "train/huggingface/**/*.py", "air/config.py", "air/session.py", "air/checkpoint.py"),
+        ),
+        "ray.core": (
+            *("_private/worker.py", "worker.py", "remote_function.py", "actor.py", "exceptions.py", "runtime_context.py"),
+            *("util/placement_group.py", "util/actor_pool.py", "util/queue.py", "util/scheduling_strategies.py"),
+            *("cluster_utils.py", "runtime_env/runtime_env.py", "_private/ray_option_utils.py"),
+        ),
+        "ray.tune": ("tune/*.py", "tune/schedulers/*.py", "tune/search/*.py", "tune/trainable/*.py", "tune/stopper/*.py"),
+        "ray.rllib": (
+            *("rllib/algorithms/algorithm.py", "rllib/algorithms/algorithm_config.py", "rllib/algorithms/callbacks.py"),
+            *("rllib/policy/policy.py", "rllib/policy/sample_batch.py", "rllib/env/*.py", "rllib/models/*.py"),
+            *("rllib/evaluation/rollout_worker.py", "rllib/evaluation/worker_set.py", "rllib/agents/trainer.py"),
         ),
     },
     "nccl": {"nccl": ("src/**/*.cc", "src/**/*.h", "src/**/*.cu", "src/nccl.h.in", "src/**/*.in")},
@@ -131,7 +143,7 @@ SOURCES: dict[str, dict[str, tuple[str, ...]]] = {
 }  # fmt: skip
 """Framework -> heading in the file -> files, relative to the package."""
 
-EXPORTS = frozenset(["distribute", "data", "config", "train", "saved_model", "errors", "keras"])
+EXPORTS = frozenset(["distribute", "data", "config", "estimator", "train", "saved_model", "errors", "keras"])
 """Parts of TensorFlow's public interface that a failure report is about; the bare `tf.` is always one."""
 _EXPORTERS = frozenset({"tf_export", "keras_export", "estimator_export"})
 _KERAS = frozenset(["callbacks", "optimizers", "mixed_precision", "models", "distribution"])

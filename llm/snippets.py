@@ -24,7 +24,7 @@ CODE_CHARS = 700
 
 _META = re2.compile(r"[;|&><`$\\(){}\n\r*?!#~]")
 _ASSIGNMENT = re2.compile(
-    r"(?:export )?([A-Z][A-Z0-9_]{1,60})=(/(?:usr|opt)/[A-Za-z0-9_./-]{1,60}|[A-Za-z0-9_.:,^-]{1,60})(?:\s+|$)"
+    r"(?:export )?([A-Z][A-Z0-9_]{1,60})=(/(?:usr|opt)/[A-Za-z0-9_./-]{1,60}|[A-Za-z0-9_.:,^+-]{1,60})(?:\s+|$)"
 )
 _GREP = re2.compile(
     r"""grep -[rniEFcwlH]{1,6} (?:"[A-Za-z0-9_ .|:=-]{2,80}"|'[A-Za-z0-9_ .|:=-]{2,80}'|[A-Za-z0-9_.=-]{2,60})"""
@@ -32,6 +32,8 @@ _GREP = re2.compile(
     r"(?:[./][A-Za-z0-9_+-]+)*/?){1,6}"
 )
 """A search of files of the job, the log folders or the system's headers."""
+_TOLD = 4
+"""Letters of a function's name that only what was shown vouches for: shorter ones stand in any text."""
 _ABOUT = frozenset(["__version__", "__file__", "__path__", "__name__"])
 """What code may read of a module or a type."""
 _PACKAGE = re2.compile(
@@ -174,6 +176,10 @@ def _value_known(value: str, material: Material) -> bool:
         "/usr/local/cuda/lib64",
         "/usr/bin/clang",
         "/usr/bin/gcc",
+        "clang",
+        "clang++",
+        "gcc",
+        "g++",
     }
     if value in usual or (value.isdigit() and len(value) <= 5) or value.startswith("^"):
         return True
@@ -185,7 +191,9 @@ def _value_known(value: str, material: Material) -> bool:
 def _inline_code(text: str) -> str | None:
     """The code of `python -c "..."`."""
     for quote in "\"'":
-        found = re2.fullmatch(rf"python3? -c {quote}([^{quote}\\$`]{{1,180}}){quote}", text)
+        found = re2.fullmatch(
+            rf"python(?:3(?:\.\d{{1,2}})?)? -c {quote}([^{quote}\\$`]{{1,180}}){quote}", text
+        )
         if found:
             return str(found.group(1))
     return None
@@ -342,21 +350,15 @@ def _call_fault(node: ast.Call, material: Material) -> str | None:
         last in words("code", "methods") and root not in words("code", "closed")
     ):
         return None
-    if (
-        not isinstance(node.func, ast.Attribute | ast.Name)
-        or root in words("code", "closed")
-        or len(last) < 4
-    ):
+    if not isinstance(node.func, ast.Attribute | ast.Name) or root in words("code", "closed"):
         return "call"
+    # A method of a result or an item ("w.data(c).asscalar") is known by its own name: nothing says what it is of.
+    if public_name(name if re2.fullmatch(r"[\w.]+", name) else last, lambda _: True):
+        return None
     called = any(f"{name}(" in line for line in material.lines.values())
     ours = f"{material.ours} {' '.join(material.entries.values())}"
-    known = (
-        called
-        or documented(last)
-        or public_name(name, lambda _: True)
-        or re2.search(rf"\b{re2.escape(last)}\b", ours)
-    )
-    return None if known else "call"
+    known = called or documented(last) or re2.search(rf"\b{re2.escape(last)}\b", ours)
+    return None if known and len(last) >= _TOLD else "call"
 
 
 def _string_fault(text: str, material: Material) -> str | None:

@@ -194,7 +194,7 @@ def held(draft: Draft, material: Material) -> Held:
     """What may be said of a draft. Sentences keep their order; too long a draft is cut at its end."""
     voided = list[Voided]()
     code = _snippets("code", draft.code, Known(material), voided)
-    known = Known(material, {name for one in code for name in bound_names(ast.parse(one.text))})
+    known = Known(material, {name for one in code for name in _defined(one.text)})
     sentences: list[Sentence] = []
     kept: list[int] = []
     count = questions = 0
@@ -541,7 +541,9 @@ def _snippets(
     left: list[Snippet] = []
     for n, one in enumerate(snippets, 1):
         fault = command_fault(one, known.material) if name == "command" else code_fault(one, known.material)
-        fault = fault or text_fault(one.purpose, known, acts=True)
+        if fault is None:
+            beside = _defined(one.text) if name == "code" else ()
+            fault = text_fault(one.purpose, Known(known.material, {*known.defined, *beside}), acts=True)
         if fault is None and len(left) == SNIPPETS:
             fault = "length"
         if fault is None:
@@ -551,6 +553,10 @@ def _snippets(
         else:
             voided.append(Voided(f"{name} {n}", fault))
     return tuple(left)
+
+
+def _defined(code: str) -> set[str]:
+    return bound_names(ast.parse(code))
 
 
 def without(draft: Draft, refuted: Collection[int]) -> Draft | None:

@@ -367,10 +367,35 @@ def test_a_function_within_a_mangled_symbol_was_shown() -> None:
 
 def test_no_listed_name_weakens_a_machine() -> None:
     text = FILE.read_text("utf-8")
-    assert len(text) < 200_000, "small enough to be read at the first answer"
+    assert len(text) < 230_000, "small enough to be read at the first answer"
     names = {name for line in text.splitlines() if not line.startswith("#") for name in line.split()[2:]}
     assert len(names) > 5_000
     assert [name for name in sorted(names) if unsafe(name) or "weights_only" in name.lower()] == []
+
+
+@pytest.mark.parametrize(
+    ("code", "rule"),
+    [
+        ("import mxnet as mx\nprint([w.data(c).asscalar() for w in mx.init.One()])", None),
+        ("import os, sys\nsys.stdout.flush()\nos._exit(0)", None),
+        ("import threading\nprint(threading.current_thread().name)", None),
+        ("import os\nos.popen(1).asscalar()", "call"),
+        ("import torch\ntorch.ones(2).no_such_method()", "call"),
+        ("import torch\ntorch.ones(2).pt()", "call"),
+    ],
+)
+def test_a_documented_method_may_be_called_of_any_result_but_a_closed_modules(
+    code: str, rule: str | None
+) -> None:
+    assert code_fault(Snippet("python", code, ""), MATERIAL) == rule
+
+
+def test_what_code_defines_may_be_named_in_its_purpose() -> None:
+    code = "def shard_evenly(batch):\n    return batch.contiguous()"
+    kept = Snippet("python", code, "Pass `shard_evenly(batch)` to the model.")
+    assert held(Draft((), (), (kept,)), MATERIAL).voided == ()
+    other = replace(kept, purpose="Pass `shard_oddly(batch)` to the model.")
+    assert [v.part for v in held(Draft((), (), (other,)), MATERIAL).voided] == ["code 1"]
 
 
 def test_code_may_define_what_it_calls() -> None:
