@@ -205,7 +205,7 @@ def held(draft: Draft, material: Material) -> Held:
         questions += sentence.role == "question"
         if rule is None and sentence.role == "question" and questions > QUESTIONS:
             rule = "questions"
-        if rule is None and gone and _LEANS.match(sentence.text):
+        if rule is None and gone and _leans(sentence):
             rule = "leans"
         gone = rule is not None
         if rule is None and (count > WORDS or len(sentences) == SENTENCES):
@@ -230,10 +230,27 @@ def _placed(snippets: Iterable[Snippet], kept: Sequence[int]) -> tuple[Snippet, 
 
 
 def _pointing_somewhere(left: Draft, draft: Draft) -> Draft:
-    """What is left, without the sentences that point at commands and code of which nothing is left."""
-    if left.commands or left.code or not (draft.commands or draft.code):
-        return left
-    return replace(left, sentences=tuple(s for s in left.sentences if not _POINTS.search(s.text)))
+    """What is left, without the sentences that point at commands and code of which nothing is left.
+
+    One with a colon at its end is about the command or code that stands right behind it.
+    """
+    snippets = (*left.commands, *left.code)
+    bare = not snippets and bool(draft.commands or draft.code)
+    behind = {one.after or len(left.sentences) for one in snippets}
+    kept: list[int] = []
+    gone = False
+    for n, sentence in enumerate(left.sentences, 1):
+        introduces = sentence.text.rstrip().endswith(":") and n not in behind
+        gone = introduces or (bare and bool(_POINTS.search(sentence.text))) or (gone and _leans(sentence))
+        if not gone:
+            kept.append(n)
+    return Draft(
+        tuple(left.sentences[n - 1] for n in kept), _placed(left.commands, kept), _placed(left.code, kept)
+    )
+
+
+def _leans(sentence: Sentence) -> bool:
+    return bool(_LEANS.match(sentence.text))
 
 
 def has_core(draft: Draft) -> bool:
@@ -563,7 +580,7 @@ def without(draft: Draft, refuted: Collection[int]) -> Draft | None:
     """The draft without the parts numbered as in `numbered_parts`; None when the core is gone."""
     out = set(refuted)
     for n, sentence in enumerate(draft.sentences, 1):
-        if n - 1 in out and _LEANS.match(sentence.text):
+        if n - 1 in out and _leans(sentence):
             out.add(n)
     commands = len(draft.sentences) + 1
     code = commands + len(draft.commands)

@@ -96,13 +96,22 @@ def _paragraphs(
         full = len(parts[-1]) >= MOST_SENTENCES and sentence.role != before
         if (acts and not acted) or (full and not _LEANS.match(sentence.text)):
             parts.append([])
-        parts[-1].append(_sentence(sentence, cited))
+        shown = any(place == n or (not place and n == max(said)) for place, _ in placed)
+        parts[-1].append(_sentence(sentence if shown else _without_colon(sentence), cited))
         before, acted = sentence.role, acted or acts
         for snippet in (one for place, one in placed if place == n):
             _add(parts, snippet, alone=not acts)
     for snippet in (one for place, one in placed if not place):
         _add(parts, snippet, alone=True)
     return [" ".join(part) for part in parts if part]
+
+
+def _without_colon(sentence: AnswerSentence) -> AnswerSentence:
+    """The sentence where what it introduces is in the fold."""
+    text = sentence.text.rstrip()
+    return (
+        sentence.model_copy(update={"text": f"{text[:-1]} (see below)."}) if text.endswith(":") else sentence
+    )
 
 
 def _add(parts: list[list[str]], snippet: AnswerSnippet, *, alone: bool) -> None:

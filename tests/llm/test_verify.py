@@ -390,6 +390,20 @@ def test_a_documented_method_may_be_called_of_any_result_but_a_closed_modules(
     assert code_fault(Snippet("python", code, ""), MATERIAL) == rule
 
 
+def test_a_sentence_that_introduces_what_was_refused_goes_with_it() -> None:
+    shown = Sentence("Print its size on each rank, like this:", "check", reasoning=True)
+    leaning = Sentence("Then compare them.", "check", reasoning=True)
+    fix = Sentence("Pass `drop_last=True` to the loader.", "fix", reasoning=True)
+    good, bad = (Snippet("python", f"print({name}(loader))", "It is equal.", 2) for name in ("len", "open"))
+    told = (WHAT, shown, leaning, fix)
+    whole = held(Draft(told, (), (good,)), MATERIAL).draft
+    assert whole is not None and whole.sentences == told
+    left = held(Draft(told, (), (bad,)), MATERIAL).draft
+    assert left is not None and left.sentences == (WHAT, fix) and left.code == ()
+    later = held(Draft(told, (), (replace(good, after=4),)), MATERIAL).draft
+    assert later is not None and later.sentences == (WHAT, fix) and later.code[0].after == 2
+
+
 def test_what_code_defines_may_be_named_in_its_purpose() -> None:
     code = "def shard_evenly(batch):\n    return batch.contiguous()"
     kept = Snippet("python", code, "Pass `shard_evenly(batch)` to the model.")

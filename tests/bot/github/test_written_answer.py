@@ -306,6 +306,17 @@ def test_what_is_run_stands_behind_its_sentence() -> None:
     assert paragraphs(told, code) == ["A.", "B.", "```python\nprint(1)\n```", "It prints 1. C."]
 
 
+def test_a_sentence_whose_code_is_in_the_fold_points_there() -> None:
+    told = [said("A.", "what"), said("Add the method, as a workaround:", "fix"), said("Or use B.", "fix")]
+    code = AnswerSnippet(language="python", text="print(1)\n" * 9, purpose="It prints 1.", after=2)
+    made = WrittenAnswer(sentences=told, commands=[], code=[code], verified=True, model="m")
+    assert answer_parts(made)[0][1] == "Add the method, as a workaround:"
+    parts, folded = answer_parts(made, 80)
+    assert parts == ["A.", "Add the method, as a workaround (see below). Or use B."] and folded
+    last = made.model_copy(update={"sentences": told[:2], "code": [code.model_copy(update={"after": 0})]})
+    assert answer_parts(last)[0][1] == "Add the method, as a workaround:", "what comes last follows it"
+
+
 def test_a_long_paragraph_is_split_where_the_next_step_begins() -> None:
     told = [said("A.", "what"), *(said(f"Do {n}.", "fix") for n in range(4)), said("So it is.", "why")]
     assert paragraphs(told)[1:] == ["Do 0. Do 1. Do 2. Do 3. So it is."]
