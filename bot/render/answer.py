@@ -22,6 +22,8 @@ WHOLE_CHARS = 6_000
 """Of a comment with its folds: everybody who watches gets it by mail."""
 VISIBLE_CHARS = 900
 """Of the visible part of a comment: the least important sentences go first."""
+CODE_CHARS = 600
+"""Of code that the visible part may hold besides: what a sentence introduces is read there or not at all."""
 MOST_SENTENCES = 4
 """Of a paragraph; from there on the next step begins a new one."""
 _LEANS = re.compile(r"(?:This|That|These|Those|Then|It|They|So|Otherwise|If (?:so|not|it))\b")
@@ -47,7 +49,7 @@ def support(sentence: AnswerSentence) -> str:
 def answer_parts(
     answer: WrittenAnswer, limit: int = 100_000, *, cited: bool = True
 ) -> tuple[list[str], list[str]]:
-    """The answer in Markdown within about `limit` characters: what and why, what to check and do, questions.
+    """The answer in Markdown within about `limit` characters and some code: what and why, what to do, questions.
 
     With it the commands and code that don't fit: they belong in a fold, since sentences point at them.
     `cited`: each sentence says what it rests on, as `support_list` does apart from it.
@@ -57,7 +59,8 @@ def answer_parts(
     folded: list[str] = []
     while True:
         parts = [*_paragraphs(sentences, snippets, cited), *_questions(sentences.values(), cited)]
-        if sum(map(len, parts)) + 2 * len(parts) <= limit:
+        code = sum(len(part) for part in parts if part.startswith("```"))
+        if sum(map(len, parts)) + 2 * len(parts) - min(code, CODE_CHARS) <= limit:
             return parts, folded
         if snippets:
             folded.insert(0, "\n\n".join(_snippet(snippets.pop())))

@@ -309,6 +309,9 @@ def test_what_is_run_stands_behind_its_sentence() -> None:
 def test_a_sentence_whose_code_is_in_the_fold_points_there() -> None:
     told = [said("A.", "what"), said("Add the method, as a workaround:", "fix"), said("Or use B.", "fix")]
     code = AnswerSnippet(language="python", text="print(1)\n" * 9, purpose="It prints 1.", after=2)
+    short = WrittenAnswer(sentences=told, commands=[], code=[code], verified=True, model="m")
+    assert answer_parts(short, 100) == answer_parts(short), "code has room of its own"
+    code = code.model_copy(update={"text": "print(1)\n" * 90})
     made = WrittenAnswer(sentences=told, commands=[], code=[code], verified=True, model="m")
     assert answer_parts(made)[0][1] == "Add the method, as a workaround:"
     parts, folded = answer_parts(made, 80)
