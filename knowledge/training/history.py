@@ -53,11 +53,11 @@ JUDGED = Path(__file__).parent / "history_judged.jsonl"
 the 212 likest unmarked pairs and over 152 that later verifiers put first; the others of these are not the same."""
 READ = Path(__file__).parent / "history_read.jsonl"
 """Pairs of GitHub issues and whether readers found them the same: ids alone, not human, without seeing P. 119 that
-verifiers put first, by one reader; 210 more with P >= 0.07 or much in common, the same only if two readers say so. A
+verifiers put first, by one reader; 230 more with P >= 0.07 or much in common, the same only if two readers say so. A
 pair of these repositories that isn't here counts as different."""
 COMPARED = Path(__file__).parent / "history_compared.jsonl"
-"""Pairs of one tracker that a large language model was asked about with the comparer's question (llm/comparer.py), and
-whether it found them the same: ids alone. Those that a held-out verifier gave P >= 0.05 and didn't show."""
+"""Pairs that a large language model was asked about with the comparer's question (llm/comparer.py), and whether it
+found them the same: ids alone. Those that held-out verifiers gave P >= 0.05 (of GitHub's 0.07) and didn't show."""
 LINKED_WEIGHT = 0.3
 """What a report's own word counts beside a tracker's mark."""
 _MENTION = re2.compile(
