@@ -40,7 +40,8 @@ _PACKAGE = re2.compile(
     r"([A-Za-z0-9][A-Za-z0-9_.-]{0,60})(?:\[[a-z,-]{1,40}\])?((?:(?:==|>=|<=|~=|<|>|=)[0-9][0-9A-Za-z.+*]{0,20},?){0,2})"
 )
 _BOUND = re2.compile(r"(==|>=|<=|~=|<|>|=)([0-9]+(?:\.[0-9A-Za-z+]+)*)")
-_INSTALL = re2.compile(r"(?:(?:python(?:3(?:\.\d{1,2})?)? -m )?pip3?|conda|mamba) install(?: |$)")
+_PYTHON = r"python(?:3(?:\.\d{1,2})?)?"
+_INSTALL = re2.compile(rf"(?:(?:{_PYTHON} -m )?pip3?|conda|mamba) install(?: |$)")
 _VARIABLE = re2.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b")
 _CATALOGUE_INSTALL = re2.compile(r"(?:pip|conda|mamba) install ([^`;|&.]{1,80})")
 _NODES = (
@@ -191,9 +192,7 @@ def _value_known(value: str, material: Material) -> bool:
 def _inline_code(text: str) -> str | None:
     """The code of `python -c "..."`."""
     for quote in "\"'":
-        found = re2.fullmatch(
-            rf"python(?:3(?:\.\d{{1,2}})?)? -c {quote}([^{quote}\\$`]{{1,180}}){quote}", text
-        )
+        found = re2.fullmatch(rf"{_PYTHON} -c {quote}([^{quote}\\$`]{{1,180}}){quote}", text)
         if found:
             return str(found.group(1))
     return None

@@ -24,6 +24,8 @@ _OUTCOME = (
 _FACTS = ("title", "url", "content_hash", "opened", *_OUTCOME)
 _EVIDENCE = ("version", "record", "vectors", "small")
 _BATCH = 2_000
+_FEW = 100
+"""Rows that are read at once: between two searches, few are new."""
 _NEWER = (
     "SELECT version, record, vectors, small FROM history_issues WHERE repo = %s AND version > %s"
     " ORDER BY version, id"
@@ -209,8 +211,8 @@ class PostgresHistory(Table):
 
     def newer(self, key: int, version: int) -> Iterator[tuple[int, Record]]:
         """See the protocol. Many come by a server-side cursor: a large history is never in memory as a whole."""
-        few = self._rows(f"{_NEWER} LIMIT %s", (key, version, _BATCH + 1))
-        if len(few) <= _BATCH:
+        few = self._rows(f"{_NEWER} LIMIT %s", (key, version, _FEW + 1))
+        if len(few) <= _FEW:
             yield from ((row["version"], _record(row)) for row in few)
             return
         with (

@@ -92,6 +92,7 @@ def _paragraphs(
     said = {n: s for n, s in sentences.items() if s.role != "question"}
     # Behind the last sentence that is left up to its place; 0 = it comes last.
     placed = [(max((n for n in said if n <= one.after), default=0), one) for one in snippets]
+    behind = {place or max(said, default=0) for place, _ in placed}
     parts: list[list[str]] = [[]]
     before, acted = "", False
     for n, sentence in said.items():
@@ -99,8 +100,7 @@ def _paragraphs(
         full = len(parts[-1]) >= MOST_SENTENCES and sentence.role != before
         if (acts and not acted) or (full and not _LEANS.match(sentence.text)):
             parts.append([])
-        shown = any(place == n or (not place and n == max(said)) for place, _ in placed)
-        parts[-1].append(_sentence(sentence if shown else _without_colon(sentence), cited))
+        parts[-1].append(_sentence(sentence if n in behind else _without_colon(sentence), cited))
         before, acted = sentence.role, acted or acts
         for snippet in (one for place, one in placed if place == n):
             _add(parts, snippet, alone=not acts)

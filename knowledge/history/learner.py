@@ -47,7 +47,8 @@ class Compared:
     confirmed: npt.NDArray[np.bool_] | None = None
     """(candidates,): those that an LLM found to be the same, which read both texts; None = none was asked."""
     complete: bool = True
-    """People mark duplicates there, so that a pair without a mark is probably not the same; the verifier needs that."""
+    """People mark duplicates there, or readers went through the likeliest pairs, so that any other pair is probably not
+    the same; the verifier needs that."""
 
 
 def fit(reports: Sequence[Compared]) -> Weights:

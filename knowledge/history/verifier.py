@@ -53,7 +53,7 @@ class Shared:
 
 def shared(record: Record, other: Record, rarities: Rarities, tells: Array) -> Shared:
     """Say what `record` and the earlier `other` have in common; `tells` are the pair's numbers of `telling`."""
-    told = dict(zip(TELLING, tells.tolist(), strict=True))
+    test, subject = titles_share(tells)
     theirs = set(other.frames)
     frames = tuple(frame for frame in record.frames if frame in theirs)
     both = [name for name in record.versions if name in other.versions]
@@ -73,7 +73,7 @@ def shared(record: Record, other: Record, rarities: Rarities, tells: Array) -> S
         words=tuple(common[n] for n in rare),
         state=other.state,
         resolution=other.resolution,
-        title="test" if told["same_test"] else "subject" if told["subject"] >= SAME_SUBJECT else "",
+        title="test" if test else "subject" if subject else "",
     )
 
 
@@ -177,9 +177,14 @@ def has_reason(pairs: Array, tells: Array) -> npt.NDArray[np.bool_]:
     P alone is not enough outside of the trackers that it was learned from. There, pairs of long logs with half of an
     error in common get a high one, as do failures of two tests in one run.
     """
+    test, subject = titles_share(tells)
+    return np.asarray((pairs[:, NAMES.index("errors")] >= SAME_ERROR) | test | subject)
+
+
+def titles_share(tells: Array) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Of each pair, (pairs,): whether both titles name the same failing test, and whether they have one subject."""
     told = dict(zip(TELLING, tells.T, strict=True))
-    errors = pairs[:, NAMES.index("errors")]
-    return np.asarray((errors >= SAME_ERROR) | (told["subject"] >= SAME_SUBJECT) | (told["same_test"] > 0))
+    return np.asarray(told["same_test"] > 0), np.asarray(told["subject"] >= SAME_SUBJECT)
 
 
 def is_copy(pairs: Array) -> npt.NDArray[np.bool_]:

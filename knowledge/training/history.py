@@ -4,6 +4,7 @@
 
 --tracker: exports with marked duplicates (knowledge/history/tracker.py). --linked: reports with ids "owner/repo#n"; one
 that calls itself the same as, or similar to, an earlier one is taken for its duplicate: noisy, and of other trackers.
+Where readers went through the likeliest pairs (READ), these teach the verifier, too.
 The catalogue's example reports teach nothing; figures on them are printed.
 Prints figures on reports whose group was left out, and for each source by weights that never saw it. Deterministic.
 """
@@ -90,8 +91,9 @@ def main() -> None:
     encoder = OnnxEncoder(None, args.cache / "model")
     sources = [Source(file.name, read_tracker(file)) for file in args.tracker]
     if args.linked:
+        read = read_repositories()
         sources += [
-            Source(GITHUB, tracker, LINKED_WEIGHT, complete=name in read_repositories())
+            Source(GITHUB, tracker, LINKED_WEIGHT, complete=name in read)
             for name, tracker in linked_trackers(args.linked)
         ]
     if not sources:

@@ -168,7 +168,7 @@ def test_from_github_through_the_app_with_releases_and_without_a_write(database:
     assert state.writes() == []
 
 
-def test_several_processes_read_the_same(tmp_path: Path) -> None:
+def test_several_processes_read_the_same() -> None:
     settings = Settings(data_dir=CACHE.parent, triage_processes=2)
     with recording(settings) as together:
         several = together.records([*OTHERS, AGAIN])

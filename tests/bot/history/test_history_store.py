@@ -84,11 +84,11 @@ def test_a_repository_is_found_by_its_id_through_renames_and_by_name(store: Hist
     assert store.begin("acme/train", "words", 12, 7).key != begun.key
 
 
-@pytest.mark.parametrize("few", [1, 2_000])
+@pytest.mark.parametrize("few", [1, 100])
 def test_new_evidence_is_seen_after_the_version_of_the_last_look(
     store: HistoryStore, few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.history.store._BATCH", few)
+    monkeypatch.setattr("bot.history.store._FEW", few)
     key = store.begin("acme/train", "words", 11, 7).key
     store.save_page(key, [kept("1"), kept("2")])
     seen = list(store.newer(key, 0))
